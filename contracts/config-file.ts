@@ -1,0 +1,134 @@
+/**
+ * The configuration file (`fermata.yaml`): the pool of replicas, the policy of the scheduler, the tool
+ * servers of sub-agents and the callers. Parsed once; every part gets the complete, defaulted value.
+ * Reading the file and its YAML happens at the edge, not here.
+ */
+import { z } from 'zod';
+import { replicaIdSchema } from './ids.ts';
+
+export const engineSchema = z.enum(['vllm', 'sglang', 'llamacpp', 'tgi', 'trtllm', 'ollama', 'none']);
+export type Engine = z.infer<typeof engineSchema>;
+
+/** What a replica can be asked for. `classify` is what one-shot replicas serve. */
+export const apiSchema = z.enum([
+  'chat',
+  'completions',
+  'responses',
+  'messages',
+  'embeddings',
+  'rerank',
+  'classify',
+]);
+export type Api = z.infer<typeof apiSchema>;
+
+const httpUrlSchema = z
+  .url({ protocol: /^https?$/, error: 'must be an http:// or https:// address' })
+  .transform((url) => url.replace(/\/+$/, ''));
+
+const environmentNameSchema = z
+  .string()
+  .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'must be the name of an environment variable');
+
+export const replicaConfigSchema = z.strictObject({
+  id: replicaIdSchema,
+  /** Root of the engine; `/v1/...` is added. */
+  url: httpUrlSchema,
+  engine: engineSchema.default('none'),
+  kind: z.enum(['generative', 'one-shot']).default('generative'),
+  /** Model names; absent: asked from the replica's `/v1/models`. */
+  models: z.array(z.string().min(1)).min(1).optional(),
+  /** Absent: `chat` for a generative replica, `classify` for a one-shot one. */
+  apis: z.array(apiSchema).min(1).optional(),
+  apiKeyEnv: environmentNameSchema.optional(),
+  healthPath: z.string().startsWith('/').default('/health'),
+  /** Engines behind `url` when that is a router: their metrics are read instead. */
+  loadFrom: z.array(httpUrlSchema).min(1).optional(),
+  /** Most turns in flight at once; absent: what the engine's own queue says. */
+  maxConcurrent: z.int().min(1).optional(),
+});
+export type ReplicaConfig = z.infer<typeof replicaConfigSchema>;
+
+export const policySchema = z.strictObject({
+  admission: z.enum(['engine-load']).default('engine-load'),
+  fairness: z.enum(['inflight']).default('inflight'),
+  /** A turn held longer counts as interactive. */
+  maxBatchHoldMs: z.int().min(0).default(600_000),
+  /** Share of admissions of new runs that go to batch turns while some wait. */
+  batchShare: z.number().min(0).max(1).default(0.1),
+  /** Held turns above this are rejected with `overloaded`. */
+  maxHeld: z.int().min(1).default(100_000),
+  /** Milliseconds without a byte after which a stream counts as failed. */
+  streamIdleMs: z.int().min(1_000).default(300_000),
+});
+export type Policy = z.infer<typeof policySchema>;
+
+const toolServerLimitsShape = {
+  /** Milliseconds a call may pass without progress. */
+  idleTimeoutMs: z.int().min(1).default(60_000),
+  /** Milliseconds a call may take in all. */
+  totalTimeoutMs: z.int().min(1).default(600_000),
+};
+
+export const toolServerSchema = z.union([
+  z.strictObject({
+    type: z.literal('stdio').optional(),
+    command: z.string().min(1),
+    args: z.array(z.string()).default([]),
+    env: z.record(z.string(), z.string()).default({}),
+    cwd: z.string().optional(),
+    ...toolServerLimitsShape,
+  }),
+  z.strictObject({
+    type: z.literal('http').optional(),
+    url: httpUrlSchema,
+    headers: z.record(z.string(), z.string()).default({}),
+    ...toolServerLimitsShape,
+  }),
+]);
+export type ToolServerConfig = z.infer<typeof toolServerSchema>;
+
+export const callerConfigSchema = z.strictObject({
+  /** Places in flight per unit of weight are what fairness evens out. */
+  weight: z.number().positive().default(1),
+});
+
+export const configFileSchema = z.strictObject({
+  pool: z
+    .array(replicaConfigSchema)
+    .min(1, 'must name at least one replica')
+    .refine((pool) => new Set(pool.map((replica) => replica.id)).size === pool.length, {
+      error: 'two replicas have the same id',
+    }),
+  policy: policySchema.prefault({}),
+  tools: z
+    .strictObject({
+      mcpServers: z
+        .record(
+          z.string().regex(/^[A-Za-z0-9_.-]{1,64}$/, 'must be 1 to 64 letters, digits, "_", "." or "-"'),
+          toolServerSchema,
+        )
+        .default({}),
+    })
+    .prefault({}),
+  callers: z.record(z.string().min(1).max(128), callerConfigSchema).default({}),
+});
+export type ConfigFile = z.infer<typeof configFileSchema>;
+export type ToolServers = ConfigFile['tools']['mcpServers'];
+export type Callers = ConfigFile['callers'];
+
+/** What a replica serves when its entry does not say: its kind decides. */
+export function servedApis(replica: Pick<ReplicaConfig, 'kind' | 'apis'>): readonly Api[] {
+  return replica.apis ?? (replica.kind === 'one-shot' ? ['classify'] : ['chat']);
+}
+
+/** One line per fault, each with its path, such as `pool[0].url: must be an http:// or https:// address`. */
+export function describeFaults(error: z.ZodError): string[] {
+  return error.issues.map((issue) => {
+    const path = issue.path
+      .map((part, index) =>
+        typeof part === 'number' ? `[${part}]` : `${index > 0 ? '.' : ''}${String(part)}`,
+      )
+      .join('');
+    return path === '' ? issue.message : `${path}: ${issue.message}`;
+  });
+}

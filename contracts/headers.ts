@@ -1,0 +1,25 @@
+/**
+ * Names of the HTTP headers by which a client tells the proxy whose turn this is, and by which the
+ * proxy answers. Lower case, as Node delivers them. Each request header has an older alias.
+ */
+export const requestHeaders = {
+  runId: ['x-fermata-run-id', 'x-luftpause-run-id'],
+  serviceClass: ['x-fermata-class', 'x-luftpause-class'],
+  caller: ['x-fermata-caller', 'x-luftpause-caller'],
+  turn: ['x-fermata-turn'],
+} as const satisfies Record<string, readonly string[]>;
+
+/** Session headers that known agents send by themselves; each names a run, scoped by its caller. */
+export const sessionHeaders = [
+  'x-claude-code-session-id',
+  'session_id',
+  'session-id',
+  'x-session-affinity',
+  'x-session-id',
+] as const;
+
+export const responseHeaders = {
+  runId: 'x-fermata-run-id',
+  replica: 'x-fermata-replica',
+  heldMs: 'x-fermata-held-ms',
+} as const;

@@ -1,0 +1,117 @@
+/**
+ * A run as Temporal holds it: names, input, memo and result. The mcp-server writes inputs and reads
+ * memos; the workflows read inputs and write memos; nothing else passes between them.
+ */
+import { z } from 'zod';
+import { callerSchema, handleSchema } from './ids.ts';
+import { serviceClassSchema } from './service-class.ts';
+
+/** Task queue of the workers; a test gives each stack its own. */
+export const defaultTaskQueue = 'fermata';
+
+/** Workflow types, as they stand in Temporal's lists. */
+export const workflowTypes = { agentRun: 'agent-run', listTools: 'list-tools' } as const;
+
+/** Key of the one memo entry of a run; its value is a {@link runMemoSchema}. */
+export const runMemoKey = 'run';
+
+/** Search attributes (all Keyword) that lists are filtered by. */
+export const searchAttributes = {
+  status: 'FermataStatus',
+  caller: 'FermataCaller',
+  class: 'FermataClass',
+  root: 'FermataRoot',
+  parent: 'FermataParent',
+} as const;
+
+/** Query that returns the messages of a run, as an array of `ChatMessage`; argument: how many, absent for all. */
+export const transcriptQuery = 'transcript';
+
+export const runStatusNames = ['Running', 'AwaitingApproval', 'Completed', 'Failed', 'Cancelled'] as const;
+export const runStatusSchema = z.enum(runStatusNames);
+export type RunStatus = z.infer<typeof runStatusSchema>;
+
+/** Whether a run with this status will not change any more. */
+export function isFinal(status: RunStatus): boolean {
+  return status === 'Completed' || status === 'Failed' || status === 'Cancelled';
+}
+
+export const runInputSchema = z.strictObject({
+  task: z.string().min(1),
+  /** null: the first model of the pool, settled by the first turn. */
+  model: z.string().min(1).nullable().default(null),
+  class: serviceClassSchema.default('interactive'),
+  system: z.string().optional(),
+  /** Names from the tool listing; null: all of them; empty: none. */
+  tools: z.array(z.string().min(1)).max(256).nullable().default(null),
+  /** At this many calls the model gets no tools any more and must answer. */
+  maxToolCalls: z.int().min(0).max(10_000).default(8),
+  /** Tokens of one reply; 0: the engine decides. */
+  maxTokens: z.int().min(0).max(1_000_000).default(256),
+  /** Whether the calls of one reply run side by side. */
+  parallelToolCalls: z.boolean().default(false),
+  caller: callerSchema,
+  traceparent: z.string().max(128).optional(),
+});
+export type RunInput = z.infer<typeof runInputSchema>;
+
+const countSchema = z.int().min(0);
+
+export const runCountersSchema = z.object({
+  turns: countSchema,
+  /** Calls that were answered with a result or an error; refused ones count too. */
+  toolCalls: countSchema,
+  failedToolCalls: countSchema,
+  promptTokens: countSchema,
+  completionTokens: countSchema,
+  cachedTokens: countSchema,
+  /** Milliseconds in model turns, without the time they were held. */
+  modelMs: countSchema,
+  toolMs: countSchema,
+  /** Milliseconds its turns were held by the scheduler. */
+  heldMs: countSchema,
+});
+export type RunCounters = z.infer<typeof runCountersSchema>;
+
+export const zeroCounters: RunCounters = {
+  turns: 0,
+  toolCalls: 0,
+  failedToolCalls: 0,
+  promptTokens: 0,
+  completionTokens: 0,
+  cachedTokens: 0,
+  modelMs: 0,
+  toolMs: 0,
+  heldMs: 0,
+};
+
+/** Longest task summary, reason and partial text kept in a memo, in UTF-16 units. */
+export const memoTextLimit = 4_096;
+
+export const runMemoSchema = z.object({
+  status: runStatusSchema,
+  /** What it does now: `starting`, `model turn 3`, `tools: lookup`, `ended`. */
+  phase: z.string(),
+  /** First line of the task, cut. */
+  summary: z.string(),
+  model: z.string().nullable(),
+  class: serviceClassSchema,
+  caller: callerSchema,
+  root: handleSchema,
+  parent: handleSchema.nullable(),
+  counters: runCountersSchema,
+  /** Why it failed or was cancelled; null while it runs or when it completed. */
+  reason: z.string().nullable(),
+  /** Last text of the model, cut; shown as partial when the run did not complete. */
+  partial: z.string().nullable(),
+});
+export type RunMemo = z.infer<typeof runMemoSchema>;
+
+/** What a completed `agent-run` returns. A failed or cancelled one ends as such in Temporal; its memo says why. */
+export const runResultSchema = z.object({
+  text: z.string(),
+  /** The engine stopped at `maxTokens`: the text may end in mid-sentence. */
+  cut: z.boolean(),
+  counters: runCountersSchema,
+});
+export type RunResult = z.infer<typeof runResultSchema>;

@@ -1,0 +1,53 @@
+/** The body of the scheduler's `GET /status`: what it decides on, for people, tests and the web page. */
+import { z } from 'zod';
+import { engineSchema, policySchema } from './config-file.ts';
+import { replicaIdSchema, runIdSchema } from './ids.ts';
+import { serviceClassSchema } from './service-class.ts';
+
+/** `generating`: a turn is in flight. `paused`: its last turn ended in tool calls. `idle`: in an answer or a failure. */
+export const runPhaseSchema = z.enum(['held', 'generating', 'paused', 'idle']);
+export type RunPhase = z.infer<typeof runPhaseSchema>;
+
+export const replicaStatusSchema = z.object({
+  id: replicaIdSchema,
+  url: z.string(),
+  engine: engineSchema,
+  kind: z.enum(['generative', 'one-shot']),
+  models: z.array(z.string()),
+  /** null: not probed yet. */
+  healthy: z.boolean().nullable(),
+  /** As the engine last reported; null is unknown, never zero. */
+  running: z.number().nullable(),
+  waiting: z.number().nullable(),
+  /** Most turns in flight now; null: not limited. */
+  limit: z.number().nullable(),
+  inFlight: z.number(),
+  pausedInteractive: z.number(),
+});
+
+export const runStatusSchema = z.object({
+  run: runIdSchema,
+  caller: z.string(),
+  class: serviceClassSchema,
+  phase: runPhaseSchema,
+  replica: replicaIdSchema.nullable(),
+  turns: z.number(),
+  /** How often one of its turns ended in tool calls. */
+  pauses: z.number(),
+  /** Replicas its turns have gone to, in order of first use, at most 16. */
+  replicas: z.array(replicaIdSchema),
+});
+export type RunStatusEntry = z.infer<typeof runStatusSchema>;
+
+export const schedulerStatusSchema = z.object({
+  replicas: z.array(replicaStatusSchema),
+  held: z.array(
+    z.object({ class: serviceClassSchema, caller: z.string(), turns: z.number(), oldestMs: z.number() }),
+  ),
+  runsByPhase: z.record(z.string(), z.number()),
+  /** The most recently active live runs, at most 500. */
+  runs: z.array(runStatusSchema),
+  proxies: z.number(),
+  policy: policySchema,
+});
+export type SchedulerStatus = z.infer<typeof schedulerStatusSchema>;

@@ -1,0 +1,103 @@
+/**
+ * Settings from environment variables. Pure: the environment is handed in. Only `main.ts` files and
+ * `cli/` read `process.env`.
+ */
+
+export interface Settings {
+  /** Path of the configuration file; null: `fermata.yaml` if present, else the built-in simulated pool. */
+  readonly configPath: string | null;
+  readonly host: string;
+  readonly stateDir: string;
+  readonly logLevel: string;
+  readonly ports: {
+    readonly proxy: number;
+    readonly mcp: number;
+    readonly scheduler: number;
+    readonly worker: number;
+    readonly temporal: number;
+    readonly temporalUi: number;
+  };
+  /** null: the local port. */
+  readonly schedulerUrl: string | null;
+  readonly proxyUrl: string | null;
+  readonly taskQueue: string;
+}
+
+/** A setting that cannot be used; its message is one readable line. */
+export class SettingsFault extends Error {
+  override readonly name = 'SettingsFault';
+}
+
+const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'];
+const loopbackHosts = ['127.0.0.1', '::1', 'localhost'];
+
+const known = new Set([
+  'FERMATA_CONFIG',
+  'FERMATA_HOST',
+  'FERMATA_STATE_DIR',
+  'FERMATA_LOG_LEVEL',
+  'FERMATA_PROXY_PORT',
+  'FERMATA_MCP_PORT',
+  'FERMATA_SCHEDULER_PORT',
+  'FERMATA_WORKER_PORT',
+  'FERMATA_TEMPORAL_PORT',
+  'FERMATA_TEMPORAL_UI_PORT',
+  'FERMATA_SCHEDULER_URL',
+  'FERMATA_PROXY_URL',
+  'FERMATA_TASK_QUEUE',
+  'FERMATA_ALLOW_OPEN',
+]);
+
+/**
+ * Reads every `FERMATA_*` variable of `environment` and fills in the defaults.
+ * @throws SettingsFault with one line that names the setting, what was given and what is expected.
+ */
+export function parseSettings(environment: Readonly<Record<string, string | undefined>>): Settings {
+  for (const name of Object.keys(environment)) {
+    if (!name.startsWith('FERMATA_') || known.has(name)) continue;
+    throw new SettingsFault(`${name}: unknown setting; known are ${[...known].toSorted().join(', ')}`);
+  }
+  const text = (name: string): string | null => {
+    const value = environment[name]?.trim();
+    return value === undefined || value === '' ? null : value;
+  };
+  const port = (name: string, fallback: number): number => {
+    const value = text(name);
+    if (value === null) return fallback;
+    const number = Number(value);
+    if (/^\d{1,5}$/.test(value) && number <= 65_535) return number;
+    throw new SettingsFault(`${name}: got '${value}', expected a port from 0 (any free one) to 65535`);
+  };
+  const address = (name: string): string | null => {
+    const value = text(name);
+    if (value === null || /^https?:\/\/[^/]+/.test(value)) return value?.replace(/\/+$/, '') ?? null;
+    throw new SettingsFault(`${name}: got '${value}', expected an address such as http://127.0.0.1:8080`);
+  };
+  const logLevel = text('FERMATA_LOG_LEVEL') ?? 'info';
+  if (!logLevels.includes(logLevel)) {
+    throw new SettingsFault(`FERMATA_LOG_LEVEL: got '${logLevel}', expected one of ${logLevels.join(', ')}`);
+  }
+  const host = text('FERMATA_HOST') ?? '127.0.0.1';
+  if (!loopbackHosts.includes(host) && text('FERMATA_ALLOW_OPEN') !== '1') {
+    throw new SettingsFault(
+      `FERMATA_HOST: got '${host}', which others can reach without a token; expected a loopback address, or FERMATA_ALLOW_OPEN=1 beside it`,
+    );
+  }
+  return Object.freeze({
+    configPath: text('FERMATA_CONFIG'),
+    host,
+    stateDir: text('FERMATA_STATE_DIR') ?? '.fermata',
+    logLevel,
+    ports: Object.freeze({
+      proxy: port('FERMATA_PROXY_PORT', 8080),
+      mcp: port('FERMATA_MCP_PORT', 7000),
+      scheduler: port('FERMATA_SCHEDULER_PORT', 5001),
+      worker: port('FERMATA_WORKER_PORT', 9464),
+      temporal: port('FERMATA_TEMPORAL_PORT', 7233),
+      temporalUi: port('FERMATA_TEMPORAL_UI_PORT', 8233),
+    }),
+    schedulerUrl: address('FERMATA_SCHEDULER_URL'),
+    proxyUrl: address('FERMATA_PROXY_URL'),
+    taskQueue: text('FERMATA_TASK_QUEUE') ?? 'fermata',
+  });
+}
