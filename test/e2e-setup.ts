@@ -1,0 +1,50 @@
+/**
+ * Once for all end-to-end tests: one Temporal server in memory and one workflow bundle. Each test file
+ * takes a task queue and an id prefix of its own.
+ */
+import { existsSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import type { TestProject } from 'vitest/node';
+import { ensureTemporalBinary } from '../cli/setup/temporal-binary.ts';
+import { startTemporalServer } from '../cli/temporal-server.ts';
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    /** host:port; namespace `default`; fermata's search attributes are registered. */
+    temporalAddress: string;
+    /** The `temporal` program, for tests that start and kill a server of their own. */
+    temporalBinary: string;
+    /** JavaScript bundle of `workflows/index.ts`. */
+    workflowBundlePath: string;
+  }
+}
+
+export async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const stateDir = resolve(import.meta.dirname, '..', '.fermata');
+  const folder = await mkdtemp(join(tmpdir(), 'fermata-e2e-'));
+  const binary = await ensureTemporalBinary(stateDir, process.env['PATH'] ?? '', (line) =>
+    process.stderr.write(`${line}\n`),
+  );
+  const server = await startTemporalServer({
+    binary,
+    host: '127.0.0.1',
+    port: 0,
+    uiPort: null,
+    databaseFile: null,
+  });
+  const bundlePath = join(folder, 'workflows.js');
+  const bundler = resolve(import.meta.dirname, '..', 'activities', 'bundle-workflows.ts');
+  if (existsSync(bundler)) {
+    const { bundleWorkflows } = (await import(bundler)) as { bundleWorkflows(path: string): Promise<void> };
+    await bundleWorkflows(bundlePath);
+  }
+  project.provide('temporalAddress', server.address);
+  project.provide('temporalBinary', binary);
+  project.provide('workflowBundlePath', bundlePath);
+  return async () => {
+    await server.close();
+    await rm(folder, { recursive: true, force: true });
+  };
+}
