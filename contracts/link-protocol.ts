@@ -38,6 +38,8 @@ export const turnSpecSchema = z.strictObject({
   prefix: z.array(z.string().max(32)).max(64),
   /** `x-fermata-turn`: makes a client's retry recognisable. */
   turnNumber: z.int().min(0).optional(),
+  /** A replica that has just failed this turn before its first byte: not taken while another healthy one serves it. */
+  avoid: replicaIdSchema.optional(),
 });
 export type TurnSpec = z.infer<typeof turnSpecSchema>;
 
