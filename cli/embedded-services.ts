@@ -1,0 +1,84 @@
+/** fermata's four services inside this process, each from its factory. */
+import type { Logger } from 'pino';
+import { createWorker } from '../activities/create-worker.ts';
+import type { ConfigFile } from '../contracts/config-file.ts';
+import type { Settings } from '../contracts/settings.ts';
+import { createMcpServer } from '../mcp-server/create-mcp-server.ts';
+import { createProxy } from '../proxy/create-proxy.ts';
+import { createScheduler } from '../scheduler/host/create-scheduler.ts';
+import type { TemporalTarget } from './embedded-stack.ts';
+
+export interface ServicesOptions {
+  readonly settings: Settings;
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly stateDir: string;
+  readonly temporal: TemporalTarget;
+  readonly config: ConfigFile;
+  readonly logger: Logger;
+}
+
+export interface RunningServices {
+  readonly schedulerUrl: string;
+  readonly proxyUrl: string;
+  readonly workerUrl: string;
+  readonly mcpServerUrl: string;
+  /** Empty when the services run in this process. */
+  readonly children: readonly {
+    readonly name: string;
+    readonly pid: number;
+    readonly exited: Promise<void>;
+  }[];
+  close(): Promise<void>;
+}
+
+export async function startServices(options: ServicesOptions): Promise<RunningServices> {
+  const { settings, config, environment, temporal } = options;
+  const { host, ports, taskQueue } = settings;
+  const logger = (service: string): Logger => options.logger.child({ service });
+  const running: { close(): Promise<void> }[] = [];
+  const close = async (): Promise<void> => {
+    for (const service of running.splice(0).toReversed()) await service.close();
+  };
+  const keep = <T extends { close(): Promise<void> }>(service: T): T => {
+    running.push(service);
+    return service;
+  };
+  try {
+    const scheduler = keep(
+      await createScheduler(
+        { host, port: ports.scheduler, pool: config.pool, policy: config.policy, callers: config.callers },
+        { logger: logger('scheduler'), environment },
+      ),
+    );
+    const proxy = keep(
+      await createProxy(
+        { host, port: ports.proxy, schedulerUrl: scheduler.url },
+        { logger: logger('proxy'), environment },
+      ),
+    );
+    const toolServers = config.tools.mcpServers;
+    const worker = keep(
+      await createWorker(
+        { host, port: ports.worker, temporal, taskQueue, proxyUrl: proxy.url, toolServers },
+        { logger: logger('worker') },
+      ),
+    );
+    const mcpServer = keep(
+      await createMcpServer(
+        { host, port: ports.mcp, temporal, taskQueue, proxyUrl: proxy.url },
+        { logger: logger('mcp-server') },
+      ),
+    );
+    return {
+      schedulerUrl: scheduler.url,
+      proxyUrl: proxy.url,
+      workerUrl: worker.url,
+      mcpServerUrl: mcpServer.url,
+      children: [],
+      close,
+    };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}

@@ -1,0 +1,183 @@
+/**
+ * Composition root of the embedded stack: Temporal (unless a cluster is given), the pool (simulated,
+ * SmolLM2 on llama.cpp, or as configured), and fermata's four services, in this order; stopped in the
+ * reverse one. Used by `fermata up`, the demo, tests and benchmarks. Handles no signals, prints nothing.
+ */
+import { mkdirSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import type { Logger } from 'pino';
+import type { ConfigFile } from '../contracts/config-file.ts';
+import type { Settings } from '../contracts/settings.ts';
+import { startPool, type EngineChoice, type RunningPool } from './embedded-pool.ts';
+import { startServices, type RunningServices } from './embedded-services.ts';
+import { startServiceProcesses } from './separate-services.ts';
+import { requireFreePort } from './setup/free-port.ts';
+import { SetupFault, type Progress } from './setup/setup-fault.ts';
+import { ensureTemporalBinary } from './setup/temporal-binary.ts';
+import { startTemporalServer, stopLeftover } from './temporal-server.ts';
+
+export interface TemporalTarget {
+  /** host:port of the frontend. */
+  readonly address: string;
+  readonly namespace: string;
+  readonly apiKey?: string;
+  readonly tls?: true;
+}
+
+export interface StackOptions {
+  readonly settings: Settings;
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  /** Used instead of a server of our own. */
+  readonly temporal: TemporalTarget | null;
+  /** null: the built-in pool of `engine`. */
+  readonly config: ConfigFile | null;
+  readonly engine: EngineChoice;
+  /** Each service in a process of its own. */
+  readonly separate: boolean;
+  readonly logger: Logger;
+  readonly progress: Progress;
+}
+
+export interface Stack {
+  readonly proxyUrl: string;
+  readonly mcpUrl: string;
+  readonly schedulerUrl: string;
+  readonly workerUrl: string;
+  readonly temporal: TemporalTarget;
+  readonly temporalUiUrl: string | null;
+  readonly taskQueue: string;
+  /** Of the built-in tool server; null when the configuration names its own. */
+  readonly toolServerUrl: string | null;
+  /** Engines of the built-in pool. */
+  readonly engineUrls: readonly string[];
+  /** Every child process by name. */
+  readonly pids: Readonly<Record<string, number>>;
+  /** Resolves with the name of the first child that ended by itself. */
+  readonly childEnded: Promise<string>;
+  close(): Promise<void>;
+}
+
+interface Closable {
+  close(): Promise<void>;
+}
+
+/** @throws SetupFault with one readable line when a part cannot be had or started; then nothing is left running. */
+export async function startStack(options: StackOptions): Promise<Stack> {
+  const running: Closable[] = [];
+  const closeAll = async (): Promise<void> => {
+    for (const part of running.splice(0).toReversed()) await part.close();
+  };
+  try {
+    return await startParts(options, running, closeAll);
+  } catch (error) {
+    await closeAll();
+    throw error;
+  }
+}
+
+async function startParts(
+  options: StackOptions,
+  running: Closable[],
+  closeAll: () => Promise<void>,
+): Promise<Stack> {
+  const stateDir = resolve(options.settings.stateDir);
+  makeStateFolders(stateDir);
+  await requirePorts(options.settings);
+  const keep = <T extends Closable>(part: T): T => {
+    running.push(part);
+    return part;
+  };
+  // Settled, not all: what has started beside a failed part must be kept in order to be closed.
+  const [temporal, pool] = await Promise.allSettled([
+    startTemporal(options, stateDir).then(keep),
+    startPool({ ...options, stateDir }).then(keep),
+  ]);
+  if (temporal.status === 'rejected') throw temporal.reason;
+  if (pool.status === 'rejected') throw pool.reason;
+  const start = options.separate ? startServiceProcesses : startServices;
+  const services = keep(
+    await start({ ...options, stateDir, temporal: temporal.value.target, config: pool.value.config }),
+  );
+  return describeStack(options, temporal.value, pool.value, services, closeAll);
+}
+
+function describeStack(
+  options: StackOptions,
+  temporal: RunningTemporal,
+  pool: RunningPool,
+  services: RunningServices,
+  close: () => Promise<void>,
+): Stack {
+  const children = [...temporal.children, ...pool.children, ...services.children];
+  return {
+    proxyUrl: services.proxyUrl,
+    mcpUrl: `${services.mcpServerUrl}/mcp`,
+    schedulerUrl: services.schedulerUrl,
+    workerUrl: services.workerUrl,
+    temporal: temporal.target,
+    temporalUiUrl: temporal.uiUrl,
+    taskQueue: options.settings.taskQueue,
+    toolServerUrl: pool.toolServerUrl,
+    engineUrls: pool.engineUrls,
+    pids: Object.fromEntries(children.map((child) => [child.name, child.pid])),
+    childEnded: Promise.race([
+      new Promise<never>(() => {}),
+      ...children.map(async (child) => await child.exited.then(() => child.name)),
+    ]),
+    close,
+  };
+}
+
+interface RunningTemporal extends Closable {
+  readonly target: TemporalTarget;
+  readonly uiUrl: string | null;
+  readonly children: readonly {
+    readonly name: string;
+    readonly pid: number;
+    readonly exited: Promise<void>;
+  }[];
+}
+
+async function startTemporal(options: StackOptions, stateDir: string): Promise<RunningTemporal> {
+  if (options.temporal !== null) {
+    return { target: options.temporal, uiUrl: null, children: [], close: async () => {} };
+  }
+  const { settings, progress } = options;
+  const databaseFile = join(stateDir, 'temporal.db');
+  if (await stopLeftover(databaseFile))
+    progress('stopped the Temporal server that an earlier start left running');
+  await requireFreePort(settings.host, settings.ports.temporalUi, 'FERMATA_TEMPORAL_UI_PORT');
+  const binary = await ensureTemporalBinary(stateDir, options.environment['PATH'] ?? '', progress);
+  progress('starting Temporal ...');
+  const server = await startTemporalServer({
+    binary,
+    host: settings.host,
+    port: settings.ports.temporal,
+    uiPort: settings.ports.temporalUi,
+    databaseFile,
+  });
+  return {
+    target: { address: server.address, namespace: 'default' },
+    uiUrl: server.uiUrl,
+    children: [{ name: 'temporal', pid: server.pid, exited: server.exited }],
+    close: async () => await server.close(),
+  };
+}
+
+function makeStateFolders(stateDir: string): void {
+  try {
+    mkdirSync(join(stateDir, 'logs'), { recursive: true });
+  } catch (error) {
+    throw new SetupFault(
+      `the state directory ${stateDir} (FERMATA_STATE_DIR) cannot be made: ${(error as Error).message}`,
+      { cause: error },
+    );
+  }
+}
+
+async function requirePorts({ host, ports }: Settings): Promise<void> {
+  await requireFreePort(host, ports.proxy, 'FERMATA_PROXY_PORT');
+  await requireFreePort(host, ports.mcp, 'FERMATA_MCP_PORT');
+  await requireFreePort(host, ports.scheduler, 'FERMATA_SCHEDULER_PORT');
+  await requireFreePort(host, ports.worker, 'FERMATA_WORKER_PORT');
+}

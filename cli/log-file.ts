@@ -1,0 +1,22 @@
+/**
+ * The log of an embedded stack: everything goes to one file under the state directory, warnings and
+ * worse to stderr too. A file that has reached 16 MiB at a start is put aside as `.1`, once.
+ */
+import { mkdirSync, renameSync, statSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { destination, multistream, pino, type Level, type Logger } from 'pino';
+
+const rotateBytes = 16 * 1024 * 1024;
+
+export function openLog(path: string, level: string): Logger {
+  mkdirSync(dirname(path), { recursive: true });
+  if ((statSync(path, { throwIfNoEntry: false })?.size ?? 0) > rotateBytes) renameSync(path, `${path}.1`);
+  if (level === 'silent') return pino({ level });
+  return pino(
+    { level, redact: ['authorization', '*.authorization', 'headers.authorization', 'apiKey', '*.apiKey'] },
+    multistream([
+      { level: level as Level, stream: destination({ dest: path, sync: false }) },
+      { level: 'warn', stream: process.stderr },
+    ]),
+  );
+}

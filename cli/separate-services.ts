@@ -1,0 +1,62 @@
+/** fermata's four services, each as a process of its own, as in a deployment (`--separate`). */
+import { writeFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { startChild, type RunningChild } from './child-process.ts';
+import type { RunningServices, ServicesOptions } from './embedded-services.ts';
+
+const root = resolve(import.meta.dirname, '..');
+
+export async function startServiceProcesses(options: ServicesOptions): Promise<RunningServices> {
+  const { settings, temporal, stateDir } = options;
+  // JSON is YAML: the effective configuration, the built-in pool's addresses included.
+  const configPath = join(stateDir, 'effective-config.yaml');
+  await writeFile(configPath, JSON.stringify(options.config, null, 2));
+  const environment = {
+    ...options.environment,
+    FERMATA_CONFIG: configPath,
+    FERMATA_STATE_DIR: stateDir,
+    FERMATA_HOST: settings.host,
+    FERMATA_LOG_LEVEL: settings.logLevel,
+    FERMATA_TASK_QUEUE: settings.taskQueue,
+    TEMPORAL_ADDRESS: temporal.address,
+    TEMPORAL_NAMESPACE: temporal.namespace,
+  };
+  const children: RunningChild[] = [];
+  const start = async (name: string, entry: string, extra: Record<string, string>): Promise<string> => {
+    const child = await startChild({
+      name,
+      command: process.execPath,
+      args: ['--import', 'tsx', join(root, entry)],
+      environment: { ...environment, ...extra },
+      logPath: join(stateDir, 'logs', `${name}.log`),
+      ready: /ready\b.*?(https?:\/\/\S+)/,
+    });
+    children.push(child);
+    return (child.readyMatch[1] ?? '').replace(/[/,;.]+$/, '');
+  };
+  const close = async (): Promise<void> => {
+    for (const child of children.splice(0).toReversed()) await child.close();
+  };
+  try {
+    const ports = settings.ports;
+    const schedulerUrl = await start('scheduler', 'scheduler/host/main.ts', {
+      FERMATA_SCHEDULER_PORT: String(ports.scheduler),
+    });
+    const proxyUrl = await start('proxy', 'proxy/main.ts', {
+      FERMATA_PROXY_PORT: String(ports.proxy),
+      FERMATA_SCHEDULER_URL: schedulerUrl,
+    });
+    const workerUrl = await start('worker', 'activities/main.ts', {
+      FERMATA_WORKER_PORT: String(ports.worker),
+      FERMATA_PROXY_URL: proxyUrl,
+    });
+    const mcpServerUrl = await start('mcp-server', 'mcp-server/main.ts', {
+      FERMATA_MCP_PORT: String(ports.mcp),
+      FERMATA_PROXY_URL: proxyUrl,
+    });
+    return { schedulerUrl, proxyUrl, workerUrl, mcpServerUrl, children: [...children], close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}

@@ -1,0 +1,149 @@
+/**
+ * `fermata up`: starts the embedded stack, says where everything is, and stops it in order on Ctrl-C.
+ * A second Ctrl-C ends at once. With `--json` the ready line is one JSON object, for scripts.
+ */
+import { join, resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import { loadClientConnectConfig } from '@temporalio/envconfig';
+import { engineChoices, type EngineChoice } from './embedded-pool.ts';
+import { startStack, type Stack, type TemporalTarget } from './embedded-stack.ts';
+import { openLog } from './log-file.ts';
+import { readConfigFile } from './read-config.ts';
+import { SetupFault } from './setup/setup-fault.ts';
+import { parseSettings } from '../contracts/settings.ts';
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+export const upUsage = `fermata up [options]
+  --engine NAME   ${engineChoices.join(' or ')}: the built-in pool (default simulated)
+  --config FILE   a pool of your own (default: FERMATA_CONFIG, then fermata.yaml if present)
+  --separate      one process for each service
+  --json          print the ready line as one JSON object`;
+
+export async function up(args: readonly string[], environment: Environment): Promise<number> {
+  const startedAtMs = performance.now();
+  const options = parseUpArguments(args);
+  const settings = parseSettings(environment);
+  const config = options.engine === null ? readConfigFile(options.config ?? settings.configPath) : null;
+  const stopRequested = waitForSignal();
+  const stack = await startStack({
+    settings,
+    environment,
+    temporal: readTemporalTarget(environment),
+    config,
+    engine: options.engine ?? 'simulated',
+    separate: options.separate,
+    logger: openLog(join(resolve(settings.stateDir), 'logs', 'fermata.log'), settings.logLevel),
+    progress: (line) => process.stderr.write(`fermata: ${line}\n`),
+  });
+  const seconds = (performance.now() - startedAtMs) / 1_000;
+  process.stdout.write(options.json ? `${JSON.stringify(readyObject(stack))}\n` : readyText(stack, seconds));
+  const ended = await Promise.race([stopRequested, stack.childEnded]);
+  const bySignal = ended === null;
+  process.stderr.write(
+    bySignal
+      ? 'fermata: stopping ...\n'
+      : `fermata: ${ended} ended by itself; stopping. Its log is in ${settings.stateDir}/logs\n`,
+  );
+  await stack.close();
+  return bySignal ? 0 : 1;
+}
+
+interface UpArguments {
+  readonly engine: EngineChoice | null;
+  readonly config: string | null;
+  readonly separate: boolean;
+  readonly json: boolean;
+}
+
+function parseUpArguments(args: readonly string[]): UpArguments {
+  const parse = (): ReturnType<typeof parseValues> => {
+    try {
+      return parseValues(args);
+    } catch (error) {
+      throw new SetupFault(`${(error as Error).message}\n${upUsage}`, { cause: error });
+    }
+  };
+  const values = parse();
+  const engine = engineChoices.find((choice) => choice === values.engine) ?? null;
+  if (values.engine !== undefined && engine === null) {
+    throw new SetupFault(`--engine: got '${values.engine}', expected ${engineChoices.join(' or ')}`);
+  }
+  if (engine !== null && values.config !== undefined) {
+    throw new SetupFault('--engine starts a built-in pool and --config names your own: give one of them');
+  }
+  return { engine, config: values.config ?? null, separate: values.separate, json: values.json };
+}
+
+function parseValues(args: readonly string[]) {
+  return parseArgs({
+    args: [...args],
+    options: {
+      engine: { type: 'string' },
+      config: { type: 'string' },
+      separate: { type: 'boolean', default: false },
+      json: { type: 'boolean', default: false },
+    },
+  }).values;
+}
+
+/** Temporal's own settings, read with its own package; without `TEMPORAL_ADDRESS` a server is started. */
+function readTemporalTarget(environment: Environment): TemporalTarget | null {
+  if ((environment['TEMPORAL_ADDRESS'] ?? '') === '') return null;
+  const defined = Object.entries(environment).filter(
+    (entry): entry is [string, string] => entry[1] !== undefined,
+  );
+  const { connectionOptions, namespace } = loadClientConnectConfig({
+    overrideEnvVars: Object.fromEntries(defined),
+  });
+  if (typeof connectionOptions.tls === 'object') {
+    throw new SetupFault(
+      'TEMPORAL_TLS_*: certificates of your own are not supported yet; only TEMPORAL_TLS=true is',
+    );
+  }
+  const apiKey = typeof connectionOptions.apiKey === 'string' ? connectionOptions.apiKey : undefined;
+  return {
+    address: connectionOptions.address ?? 'localhost:7233',
+    namespace: namespace ?? 'default',
+    ...(apiKey === undefined ? {} : { apiKey }),
+    ...(connectionOptions.tls === true ? { tls: true as const } : {}),
+  };
+}
+
+/** Resolves with null at the first SIGINT or SIGTERM; the second ends the process at once. */
+async function waitForSignal(): Promise<null> {
+  return await new Promise((resolveSignal) => {
+    let count = 0;
+    const onSignal = (): void => {
+      count += 1;
+      if (count > 1) process.exit(130);
+      resolveSignal(null);
+    };
+    process.on('SIGINT', onSignal);
+    process.on('SIGTERM', onSignal);
+    process.on('SIGHUP', onSignal);
+  });
+}
+
+function readyObject(stack: Stack): object {
+  const { close: _close, childEnded: _childEnded, ...facts } = stack;
+  return { ready: true, pid: process.pid, ...facts };
+}
+
+function readyText(stack: Stack, seconds: number): string {
+  return `
+fermata is ready (${seconds.toFixed(1)} s)
+
+  proxy      ${stack.proxyUrl}/v1    base_url of agents with a loop of their own
+  MCP        ${stack.mcpUrl}    spawn and await sub-agents
+  scheduler  ${stack.schedulerUrl}/status
+  Temporal   ${stack.temporalUiUrl ?? stack.temporal.address}
+
+Connect Claude Code:
+  claude mcp add --transport http fermata ${stack.mcpUrl}
+Any other MCP client:
+  {"mcpServers": {"fermata": {"type": "http", "url": "${stack.mcpUrl}"}}}
+
+Ctrl-C stops everything; the next start finds the same runs.
+`;
+}

@@ -1,0 +1,21 @@
+import { expect, it } from 'vitest';
+import { errorCodes } from '../../contracts/error-codes.ts';
+
+it('the table of error codes is what clients rely on', () => {
+  expect(Object.fromEntries(Object.entries(errorCodes).map(([code, entry]) => [code, entry.status]))).toEqual(
+    {
+      invalid_json: 400,
+      invalid_request: 400,
+      invalid_header: 400,
+      body_too_large: 413,
+      not_found: 404,
+      unknown_model: 404,
+      run_ended: 409,
+      overloaded: 503,
+      draining: 503,
+      engine_unreachable: 502,
+      engine_idle: 504,
+      internal: 500,
+    },
+  );
+});

@@ -1,0 +1,48 @@
+import { describe, expect, it } from 'vitest';
+import { parseSettings, SettingsFault } from '../../contracts/settings.ts';
+
+describe('settings', () => {
+  it('have the documented defaults without any variable', () => {
+    expect(parseSettings({ PATH: '/bin' })).toEqual({
+      configPath: null,
+      host: '127.0.0.1',
+      stateDir: '.fermata',
+      logLevel: 'info',
+      ports: { proxy: 8080, mcp: 7000, scheduler: 5001, worker: 9464, temporal: 7233, temporalUi: 8233 },
+      schedulerUrl: null,
+      proxyUrl: null,
+      taskQueue: 'fermata',
+    });
+  });
+
+  it('take port 0 as any free port and cut trailing slashes of addresses', () => {
+    const settings = parseSettings({ FERMATA_PROXY_PORT: '0', FERMATA_PROXY_URL: 'http://10.0.0.1:8080//' });
+    expect(settings.ports.proxy).toBe(0);
+    expect(settings.proxyUrl).toBe('http://10.0.0.1:8080');
+  });
+
+  it('treat an empty variable as absent', () => {
+    expect(parseSettings({ FERMATA_HOST: '', FERMATA_LOG_LEVEL: ' ' }).host).toBe('127.0.0.1');
+  });
+
+  it.each([
+    ['FERMATA_PROXY_PORT', '80a', "got '80a', expected a port"],
+    ['FERMATA_PROXY_PORT', '-1', "got '-1', expected a port"],
+    ['FERMATA_MCP_PORT', '70000', "got '70000', expected a port"],
+    ['FERMATA_MCP_PORT', '1e3', "got '1e3', expected a port"],
+    ['FERMATA_LOG_LEVEL', 'loud', 'expected one of fatal, error'],
+    ['FERMATA_PROXY_URL', 'localhost:8080', 'expected an address such as http://'],
+    ['FERMATA_HOST', '0.0.0.0', 'FERMATA_ALLOW_OPEN=1'],
+    ['FERMATA_PROXI_PORT', '1', 'unknown setting; known are'],
+    ['FERMATA_TOKEN', 'secret', 'unknown setting'],
+  ])('stop the start at %s=%s with one line that names it', (name, value, words) => {
+    const read = (): unknown => parseSettings({ [name]: value });
+    expect(read).toThrow(SettingsFault);
+    expect(read).toThrow(new RegExp(`^${name}: .*`));
+    expect(read).toThrow(words);
+  });
+
+  it('let an open bind through when it is allowed by name', () => {
+    expect(parseSettings({ FERMATA_HOST: '0.0.0.0', FERMATA_ALLOW_OPEN: '1' }).host).toBe('0.0.0.0');
+  });
+});
