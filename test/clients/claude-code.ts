@@ -1,0 +1,150 @@
+/**
+ * Claude Code as a client of the MCP server: a scripted model has it spawn three sub-agents in one
+ * reply, wait for the three with one `await`, and answer. Everything between the model and the sub-agents
+ * is real; what is judged is what comes back to the model.
+ */
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { bar } from '../../bench/bars.ts';
+import type { Bar } from '../../bench/bars.ts';
+import type { Block } from './anthropic-stream.ts';
+import { runBounded } from './bounded-process.ts';
+import type { Ended } from './bounded-process.ts';
+import { startMessagesEndpoint, toolUsesOf } from './messages-endpoint.ts';
+import type { MessagesRequest } from './messages-endpoint.ts';
+
+export interface ClaudeCodeOptions {
+  readonly program: string;
+  readonly mcpUrl: string;
+  /** Added to an environment that is otherwise empty but for a search path. */
+  readonly env: Readonly<Record<string, string>>;
+  readonly timeoutMs: number;
+  readonly signal: AbortSignal;
+}
+
+export interface ClientResult {
+  readonly bars: readonly Bar[];
+  readonly ended: Ended;
+  /** What the scripted model saw, for the report and for whoever must find a fault. */
+  readonly seen: Readonly<Record<string, unknown>>;
+}
+
+const offered = ['spawn', 'await', 'run', 'status', 'cancel', 'tools', 'decide'];
+const tasks = [1, 2, 3].map((number) => `Look up topic ${number} and say in one sentence what it is.`);
+const finalText = 'All three sub-agents have answered.';
+
+/** Of an `await` result only what is judged here. */
+const awaitResultSchema = z.object({
+  runs: z.array(z.object({ handle: z.string(), status: z.string(), result: z.string().nullish() })),
+});
+
+/** What the scripted model has found in the requests so far. */
+interface Seen {
+  requests: number;
+  tools: string[];
+  handles: string[];
+  awaits: number;
+  awaited: string | null;
+  toolErrors: string[];
+}
+
+const toolName = (name: string): string => `mcp__fermata__${name}`;
+
+function use(id: string, name: string, input: object): Block {
+  return { type: 'tool_use', id, name: toolName(name), input };
+}
+
+/** The model's next reply; which one follows from the tool results that the request carries. */
+function nextReply(request: MessagesRequest, seen: Seen): readonly Block[] {
+  seen.requests += 1;
+  const names = request.tools.map((tool) => tool.name);
+  // A side request (a title, a summary) offers none of our tools.
+  if (!names.includes(toolName('spawn'))) return [{ type: 'text', text: 'A fan-out.' }];
+  seen.tools = names;
+  const uses = toolUsesOf(request);
+  seen.toolErrors = uses.filter((one) => one.failed).map((one) => `${one.name}: ${one.result}`);
+  const spawned = uses.filter((one) => one.name === toolName('spawn'));
+  const awaited = uses.filter((one) => one.name === toolName('await'));
+  seen.handles = spawned.flatMap((one) => /\brun_[A-Za-z0-9]{22}\b/.exec(one.result ?? '')?.[0] ?? []);
+  seen.awaits = awaited.length;
+  seen.awaited = awaited.at(-1)?.result ?? null;
+  if (spawned.length === 0) {
+    return [
+      { type: 'text', text: 'I will ask three sub-agents at once.' },
+      ...tasks.map((task, index) => use(`toolu_spawn_${index}`, 'spawn', { task })),
+    ];
+  }
+  if (awaited.length === 0 && seen.handles.length > 0) {
+    return [use('toolu_await', 'await', { handles: seen.handles, timeoutSeconds: 60 })];
+  }
+  return [{ type: 'text', text: finalText }];
+}
+
+function completedOf(seen: Seen): number {
+  try {
+    const { runs } = awaitResultSchema.parse(JSON.parse(seen.awaited ?? ''));
+    const completed = runs.filter(
+      (run) =>
+        run.status === 'Completed' && (run.result ?? '').trim() !== '' && seen.handles.includes(run.handle),
+    );
+    return new Set(completed.map((run) => run.handle)).size;
+  } catch {
+    // Not the agreed shape: the report shows the text itself.
+    return 0;
+  }
+}
+
+function barsOf(seen: Seen, ended: Ended): Bar[] {
+  const listed = offered.filter((name) => seen.tools.includes(toolName(name)));
+  return [
+    bar('claude-code of our tools listed', listed.length, '=', offered.length),
+    bar('claude-code distinct handles from three spawns', new Set(seen.handles).size, '=', 3),
+    bar('claude-code awaits', seen.awaits, '=', 1),
+    bar('claude-code completed runs in one await', completedOf(seen), '=', 3),
+    bar('claude-code failed tool calls', seen.toolErrors.length, '=', 0),
+    bar('claude-code final answers printed', ended.stdout.includes(finalText) ? 1 : 0, '=', 1),
+    bar('claude-code exit code', ended.code, '=', 0),
+  ];
+}
+
+export async function driveClaudeCode(options: ClaudeCodeOptions): Promise<ClientResult> {
+  const seen: Seen = { requests: 0, tools: [], handles: [], awaits: 0, awaited: null, toolErrors: [] };
+  const endpoint = await startMessagesEndpoint((request) => nextReply(request, seen));
+  const folder = await mkdtemp(join(tmpdir(), 'fermata-claude-code-'));
+  try {
+    const [home, cwd, mcpConfig] = [join(folder, 'home'), join(folder, 'work'), join(folder, 'mcp.json')];
+    await Promise.all([mkdir(home), mkdir(cwd)]);
+    const servers = { mcpServers: { fermata: { type: 'http', url: options.mcpUrl } } };
+    await writeFile(mcpConfig, JSON.stringify(servers));
+    const ended = await runBounded(
+      options.program,
+      [
+        '-p',
+        'Ask three sub-agents for one topic each and tell me when all have answered.',
+        `--mcp-config=${mcpConfig}`,
+        '--strict-mcp-config',
+        '--allowedTools=mcp__fermata',
+      ],
+      {
+        cwd,
+        env: {
+          ...options.env,
+          HOME: home,
+          TMPDIR: folder,
+          ANTHROPIC_BASE_URL: endpoint.url,
+          ANTHROPIC_API_KEY: 'unused',
+          CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
+          DISABLE_AUTOUPDATER: '1',
+        },
+        timeoutMs: options.timeoutMs,
+        signal: options.signal,
+      },
+    );
+    return { bars: barsOf(seen, ended), ended, seen: { ...seen } };
+  } finally {
+    await endpoint.close();
+    await rm(folder, { recursive: true, force: true });
+  }
+}
