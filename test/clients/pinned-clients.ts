@@ -85,7 +85,7 @@ async function programIn(
       signal: options.signal,
     }).catch(() => null);
     options.signal.throwIfAborted();
-    if (ended?.code === 0 && ended.stdout.includes(client.version)) return program;
+    if (ended?.code === 0 && ended.stdout.split(/\s+/).includes(client.version)) return program;
   }
   return null;
 }
