@@ -1,0 +1,152 @@
+/**
+ * The body of `POST /v1/chat/completions`, read as engines do: lenient, unknown fields ignored, missing
+ * ones defaulted. What cannot be understood is a {@link BadRequest} with the status to answer.
+ */
+import { z } from 'zod';
+import type { JsonSchema, OfferedTool, SimMessage } from './core/conversation.ts';
+import { DirectiveFault, readDirectives } from './core/directives.ts';
+import type { ReplyRequest } from './core/script.ts';
+
+export class BadRequest extends Error {
+  override readonly name = 'BadRequest';
+  readonly status: number;
+  constructor(status: number, message: string) {
+    super(message);
+    this.status = status;
+  }
+}
+
+const contentSchema = z.union([
+  z.string(),
+  z.null(),
+  z.array(z.looseObject({ type: z.string(), text: z.string().optional() })),
+]);
+
+const messageSchema = z.looseObject({
+  role: z.enum(['system', 'developer', 'user', 'assistant', 'tool', 'function']),
+  content: contentSchema.optional(),
+  tool_call_id: z.string().optional(),
+  tool_calls: z
+    .array(
+      z.looseObject({
+        id: z.string().default(''),
+        function: z.looseObject({ name: z.string(), arguments: z.string().default('{}') }),
+      }),
+    )
+    .nullish(),
+});
+
+const toolSchema = z.looseObject({
+  type: z.literal('function'),
+  function: z.looseObject({
+    name: z.string().min(1),
+    description: z.string().default(''),
+    parameters: z.record(z.string(), z.unknown()).default({}),
+  }),
+});
+
+const bodySchema = z.looseObject({
+  model: z.string().optional(),
+  messages: z.array(messageSchema).min(1),
+  tools: z.array(toolSchema).nullish(),
+  tool_choice: z
+    .union([
+      z.enum(['auto', 'none', 'required']),
+      z.looseObject({ function: z.looseObject({ name: z.string() }) }),
+    ])
+    .nullish(),
+  parallel_tool_calls: z.boolean().nullish(),
+  max_tokens: z.int().min(1).nullish(),
+  max_completion_tokens: z.int().min(1).nullish(),
+  stream: z.boolean().nullish(),
+  stream_options: z.looseObject({ include_usage: z.boolean().nullish() }).nullish(),
+  logprobs: z.boolean().nullish(),
+  top_logprobs: z.int().min(0).max(20).nullish(),
+  response_format: z
+    .looseObject({
+      type: z.string(),
+      json_schema: z.looseObject({ schema: z.record(z.string(), z.unknown()).optional() }).optional(),
+    })
+    .nullish(),
+});
+
+export interface ChatRequest {
+  /** null: the engine's own model. */
+  readonly model: string | null;
+  readonly reply: ReplyRequest;
+  readonly stream: boolean;
+  readonly includeUsage: boolean;
+  /** How many alternatives to report for each token; null: no log-probabilities. */
+  readonly topLogprobs: number | null;
+}
+
+/** @throws BadRequest when `body` is no chat request or holds a directive that cannot be read. */
+export function readChatRequest(body: unknown): ChatRequest {
+  const parsed = bodySchema.safeParse(body);
+  if (!parsed.success) {
+    const [issue] = parsed.error.issues;
+    throw new BadRequest(
+      400,
+      `${issue?.path.join('.') ?? 'body'}: ${issue?.message ?? 'is not a chat request'}`,
+    );
+  }
+  const request = parsed.data;
+  const messages = request.messages.map(asMessage);
+  const choice = request.tool_choice ?? 'auto';
+  return {
+    model: request.model ?? null,
+    reply: {
+      messages,
+      tools: (request.tools ?? []).map(asTool),
+      toolChoice: typeof choice === 'string' ? choice : { name: choice.function.name },
+      parallelToolCalls: request.parallel_tool_calls ?? true,
+      maxTokens: request.max_completion_tokens ?? request.max_tokens ?? null,
+      responseSchema: wantedSchema(request.response_format),
+      directive: directivesOf(messages),
+    },
+    stream: request.stream ?? false,
+    includeUsage: request.stream_options?.include_usage ?? false,
+    topLogprobs: request.logprobs === true ? (request.top_logprobs ?? 0) : null,
+  };
+}
+
+function directivesOf(messages: readonly SimMessage[]): ReplyRequest['directive'] {
+  try {
+    return readDirectives(messages);
+  } catch (error) {
+    if (error instanceof DirectiveFault) throw new BadRequest(400, error.message);
+    throw error;
+  }
+}
+
+function asMessage(message: z.infer<typeof messageSchema>): SimMessage {
+  const { content } = message;
+  const text = Array.isArray(content)
+    ? content.map((part) => part.text ?? `<${part.type}>`).join('')
+    : (content ?? '');
+  return {
+    role: message.role === 'developer' ? 'system' : message.role === 'function' ? 'tool' : message.role,
+    text,
+    toolCalls: (message.tool_calls ?? []).map((call) => ({
+      id: call.id,
+      name: call.function.name,
+      arguments: call.function.arguments,
+    })),
+    toolCallId: message.tool_call_id ?? null,
+  };
+}
+
+function asTool(tool: z.infer<typeof toolSchema>): OfferedTool {
+  return {
+    name: tool.function.name,
+    description: tool.function.description,
+    parameters: tool.function.parameters,
+  };
+}
+
+function wantedSchema(format: z.infer<typeof bodySchema>['response_format']): JsonSchema | null {
+  if (format?.type === 'json_schema') return format.json_schema?.schema ?? { type: 'object' };
+  return format?.type === 'json_object'
+    ? { type: 'object', properties: { answer: { type: 'string' } }, required: ['answer'] }
+    : null;
+}
