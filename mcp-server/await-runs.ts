@@ -1,0 +1,133 @@
+/**
+ * Waits until one or all of several runs have ended, for a bounded time, and tells how each stands.
+ */
+import { setMaxListeners } from 'node:events';
+import type { Handle } from '../contracts/ids.ts';
+import { isFinal } from '../contracts/run.ts';
+import type { RunReader } from './run-reader.ts';
+import type { RunView } from './run-view.ts';
+import type { RunWatches } from './run-watches.ts';
+
+export interface AwaitRequest {
+  readonly handles: readonly Handle[];
+  /** `all`: until every run has ended; `any`: until one has. */
+  readonly mode: 'all' | 'any';
+  /** Milliseconds to wait at most; 0 only looks. */
+  readonly timeoutMs: number;
+}
+
+export interface AwaitProgress {
+  readonly elapsedMs: number;
+  readonly ended: number;
+  readonly total: number;
+  /** One of the runs that go on, as it was a moment ago; null when it could not be read. */
+  readonly sample: RunView | null;
+}
+
+export interface AwaitOutcome {
+  /** What was waited for has happened. */
+  readonly done: boolean;
+  /** In the order of the handles, each once. */
+  readonly runs: readonly RunView[];
+}
+
+export interface AwaitDeps {
+  readonly reader: RunReader;
+  readonly watches: RunWatches;
+  /** Milliseconds between two reports of progress. */
+  readonly progressMs: number;
+}
+
+/**
+ * @param signal the client has gone, or does not want to wait any more.
+ * @param report called every `progressMs` while it waits.
+ * @throws UserFault for an unknown handle; the signal's reason.
+ */
+export async function awaitRuns(
+  deps: AwaitDeps,
+  request: AwaitRequest,
+  signal: AbortSignal,
+  report?: (progress: AwaitProgress) => Promise<void>,
+): Promise<AwaitOutcome> {
+  const handles = [...new Set(request.handles)];
+  const ended = new Map<Handle, RunView>();
+  const open = new Set<Handle>();
+  for (const view of await deps.reader.readMany(handles)) {
+    if (isFinal(view.status)) ended.set(view.handle, view);
+    else open.add(view.handle);
+  }
+  const enough = (): boolean => open.size === 0 || (request.mode === 'any' && ended.size > 0);
+  if (!enough() && request.timeoutMs > 0) {
+    const stop = new AbortController();
+    const waiting = AbortSignal.any([signal, stop.signal]);
+    // One listener a run.
+    setMaxListeners(0, waiting);
+    const ticker = report === undefined ? null : startTicker(deps, { handles, open, ended }, report);
+    const timer = setTimeout(() => stop.abort(), request.timeoutMs);
+    try {
+      await settle([...open], waiting, deps.watches, (view) => {
+        ended.set(view.handle, view);
+        open.delete(view.handle);
+        if (enough()) stop.abort();
+      });
+    } finally {
+      clearTimeout(timer);
+      if (ticker !== null) clearInterval(ticker);
+      stop.abort();
+    }
+  }
+  signal.throwIfAborted();
+  for (const view of await deps.reader.readMany([...open])) ended.set(view.handle, view);
+  const runs = handles.flatMap((handle) => ended.get(handle) ?? []);
+  const finished = runs.filter((run) => isFinal(run.status)).length;
+  return { done: request.mode === 'any' ? finished > 0 : finished === runs.length, runs };
+}
+
+/** Resolves when all have ended or waiting is over; rejects when one cannot be watched. */
+async function settle(
+  handles: readonly Handle[],
+  waiting: AbortSignal,
+  watches: RunWatches,
+  onEnd: (view: RunView) => void,
+): Promise<void> {
+  await Promise.all(
+    handles.map(async (handle) => {
+      try {
+        onEnd(await watches.ended(handle, waiting));
+      } catch (error) {
+        if (!waiting.aborted) throw error;
+      }
+    }),
+  );
+}
+
+interface Standing {
+  readonly handles: readonly Handle[];
+  readonly open: ReadonlySet<Handle>;
+  readonly ended: ReadonlyMap<Handle, RunView>;
+}
+
+function startTicker(
+  deps: AwaitDeps,
+  { handles, open, ended }: Standing,
+  report: (progress: AwaitProgress) => Promise<void>,
+): NodeJS.Timeout {
+  const startedAt = performance.now();
+  let busy = false;
+  const tick = async (): Promise<void> => {
+    const [first] = open;
+    const found = first === undefined ? null : await deps.reader.find(first).catch(() => null);
+    const elapsedMs = performance.now() - startedAt;
+    await report({ elapsedMs, ended: ended.size, total: handles.length, sample: found?.view ?? null });
+  };
+  return setInterval(() => {
+    // A report that is slow is not overtaken by the next.
+    if (busy) return;
+    busy = true;
+    tick()
+      .catch(() => undefined)
+      .finally(() => {
+        busy = false;
+      });
+  }, deps.progressMs);
+}

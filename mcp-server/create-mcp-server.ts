@@ -1,0 +1,141 @@
+/**
+ * The service: `/mcp` for MCP clients, `/metrics`, `/healthz`, `/readyz`. It starts without Temporal,
+ * worker and proxy; `/readyz` and the tools say what is missing. On loopback it answers only requests
+ * that name a loopback host and come from no foreign web page.
+ */
+import type { ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { localhostHostValidation, localhostOriginValidation } from '@modelcontextprotocol/fastify';
+import {
+  toNodeHandler,
+  type NodeIncomingMessageLike,
+  type NodeServerResponseLike,
+} from '@modelcontextprotocol/node';
+import fastify, { type FastifyInstance } from 'fastify';
+import type { Logger } from 'pino';
+import type { SessionLimits } from './legacy-sessions.ts';
+import { createMcpEndpoint, maxBodyBytes, type McpEndpoint } from './mcp-endpoint.ts';
+import { createMetrics } from './metrics.ts';
+import { createRunService, type RunService, type RunServiceConfig } from './run-service.ts';
+import { createServerFactory } from './server-factory.ts';
+
+export interface McpServerConfig extends RunServiceConfig {
+  readonly host: string;
+  /** 0: any free one. */
+  readonly port: number;
+  readonly sessionLimits?: SessionLimits | undefined;
+}
+
+export interface McpServerHandle {
+  /** Root of the service; MCP clients use `/mcp` below it. */
+  readonly url: string;
+  readonly port: number;
+  close(): Promise<void>;
+}
+
+const sweepMs = 30_000;
+
+/** @throws when the port is taken. */
+export async function createMcpServer(
+  config: McpServerConfig,
+  { logger }: { readonly logger: Logger },
+): Promise<McpServerHandle> {
+  const service = createRunService(config);
+  const addresses = new WeakMap<Request, string>();
+  const metrics = createMetrics({
+    sessions: () => endpoint.sessions(),
+    watchedRuns: () => service.watchedRuns(),
+  });
+  const makeServer = createServerFactory({
+    service,
+    logger,
+    callEnded: metrics.callEnded,
+    addressOf: (request) => (request === undefined ? undefined : addresses.get(request)),
+  });
+  const endpoint = createMcpEndpoint(makeServer, logger, config.sessionLimits);
+  const app = fastify({ forceCloseConnections: true });
+  guardLoopback(app, config.host);
+  serveMcp(app, endpoint, addresses, logger);
+  serveProbes(app, service);
+  app.get('/metrics', async (_, reply) => {
+    reply.type(metrics.registry.contentType);
+    return await metrics.registry.metrics();
+  });
+  app.get('/', () => 'fermata mcp-server: MCP at /mcp\n');
+  const sweep = setInterval(() => {
+    endpoint.expireSessions().catch((error: unknown) => logger.warn({ err: error }, 'sessions not expired'));
+  }, sweepMs);
+  sweep.unref();
+  const close = async (): Promise<void> => {
+    clearInterval(sweep);
+    // Ends every open exchange, and with it every wait, before the connection they wait on.
+    await endpoint.close();
+    await app.close();
+    await service.close();
+  };
+  try {
+    await app.listen({ host: config.host, port: config.port });
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  const { port } = app.server.address() as AddressInfo;
+  const host = config.host.includes(':') ? `[${config.host}]` : config.host;
+  return { url: `http://${host}:${port}`, port, close };
+}
+
+function guardLoopback(app: FastifyInstance, host: string): void {
+  if (!['127.0.0.1', '::1', 'localhost'].includes(host)) return;
+  app.addHook('onRequest', localhostHostValidation());
+  app.addHook('onRequest', localhostOriginValidation());
+}
+
+function serveMcp(
+  app: FastifyInstance,
+  endpoint: McpEndpoint,
+  addresses: WeakMap<Request, string>,
+  logger: Logger,
+): void {
+  const onerror = (error: Error): void => logger.error({ err: error }, 'mcp request failed');
+  app.register((scope, _, done) => {
+    // The endpoint reads the body itself, so that what is wrong with it is told in JSON-RPC.
+    scope.removeAllContentTypeParsers();
+    scope.addContentTypeParser('*', (_request, payload, parsed) => parsed(null, payload));
+    scope.all('/mcp', async (request, reply) => {
+      reply.hijack();
+      const serve = async (webRequest: Request): Promise<Response> => {
+        addresses.set(webRequest, request.ip);
+        return await endpoint.fetch(webRequest);
+      };
+      const handle = toNodeHandler({ fetch: serve }, { onerror, maxRequestBodySize: maxBodyBytes });
+      await handle(request.raw as NodeIncomingMessageLike, flushingHeaders(reply.raw));
+    });
+    done();
+  });
+}
+
+/** Sends headers at once: a stream that has nothing to say yet is open all the same. */
+function flushingHeaders(raw: ServerResponse): NodeServerResponseLike {
+  return {
+    get destroyed() {
+      return raw.destroyed;
+    },
+    writeHead(status, headers) {
+      raw.writeHead(status, headers);
+      raw.flushHeaders();
+    },
+    write: (chunk) => raw.write(chunk),
+    end: (chunk) => raw.end(chunk),
+    on: (event, listener) => raw.on(event, listener),
+  };
+}
+
+function serveProbes(app: FastifyInstance, service: RunService): void {
+  app.get('/healthz', () => ({ status: 'ok' }));
+  app.get('/readyz', async (_, reply) => {
+    const fault = await service.temporalFault();
+    if (fault === null) return { status: 'ready' };
+    reply.code(503);
+    return { status: 'not ready', missing: { temporal: fault } };
+  });
+}

@@ -1,0 +1,41 @@
+/** Entry point of the mcp-server as a process of its own. Logs go to stderr, the ready line to stdout. */
+import { pino } from 'pino';
+import { parseSettings } from '../contracts/settings.ts';
+import { createMcpServer } from './create-mcp-server.ts';
+import { readTemporalSettings } from './temporal-environment.ts';
+
+async function main(): Promise<void> {
+  const settings = parseSettings(process.env);
+  const { host, ports, taskQueue } = settings;
+  const logger = pino({ name: 'mcp-server', level: settings.logLevel }, pino.destination(2));
+  const server = await createMcpServer(
+    {
+      host,
+      port: ports.mcp,
+      temporal: readTemporalSettings(process.env, ports.temporal),
+      taskQueue,
+      proxyUrl: settings.proxyUrl ?? `http://${host}:${ports.proxy}`,
+    },
+    { logger },
+  );
+  process.stdout.write(`fermata mcp-server is ready at ${server.url}\n`);
+  const stop = (): void => {
+    server.close().then(
+      () => process.exit(0),
+      (error: unknown) => {
+        logger.error({ err: error }, 'stop failed');
+        process.exit(1);
+      },
+    );
+  };
+  process.once('SIGINT', stop);
+  process.once('SIGTERM', stop);
+}
+
+try {
+  await main();
+} catch (error) {
+  const words = error instanceof Error ? error.message : String(error);
+  process.stderr.write(`fermata mcp-server cannot start: ${words}\n`);
+  process.exit(1);
+}

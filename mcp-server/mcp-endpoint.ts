@@ -1,0 +1,68 @@
+/**
+ * `/mcp`: decides by the request itself which era of the protocol it belongs to and hands it to the
+ * stateless handler of 2026-07-28 or to the sessions of the versions before.
+ */
+import {
+  createMcpHandler,
+  isLegacyRequest,
+  readRequestBody,
+  type McpServer,
+} from '@modelcontextprotocol/server';
+import type { Logger } from 'pino';
+import { bindResponse } from './bound-response.ts';
+import { LegacySessions, type SessionLimits } from './legacy-sessions.ts';
+
+export const maxBodyBytes = 4 * 1_024 * 1_024;
+
+export interface McpEndpoint {
+  /** Serves one request; the request's signal says when the client has gone. */
+  fetch(request: Request): Promise<Response>;
+  sessions(): number;
+  expireSessions(): Promise<void>;
+  close(): Promise<void>;
+}
+
+function refusal(status: number, code: number, message: string): Response {
+  return Response.json({ jsonrpc: '2.0', error: { code, message }, id: null }, { status });
+}
+
+export function createMcpEndpoint(
+  makeServer: () => McpServer,
+  logger: Logger,
+  limits?: SessionLimits,
+): McpEndpoint {
+  const modern = createMcpHandler(makeServer, {
+    legacy: 'reject',
+    // A stream from the start: its keep-alive comments let a long await pass every proxy on the way.
+    responseMode: 'sse',
+    maxRequestBodySize: maxBodyBytes,
+    onerror: (error) => logger.debug({ err: error }, 'mcp request refused'),
+  });
+  const sessions = new LegacySessions(makeServer, limits);
+  return {
+    async fetch(request) {
+      if (request.method !== 'POST') {
+        return (await isLegacyRequest(request))
+          ? await sessions.fetch(request, undefined)
+          : await modern.fetch(request);
+      }
+      const body = await readRequestBody(request, maxBodyBytes);
+      if (body.tooLarge)
+        return refusal(413, -32_000, `the body is larger than ${maxBodyBytes} bytes; send less`);
+      let parsedBody: unknown;
+      try {
+        parsedBody = JSON.parse(body.text);
+      } catch {
+        return refusal(400, -32_700, 'Parse error: the body is not JSON');
+      }
+      if (await isLegacyRequest(request, parsedBody)) return await sessions.fetch(request, parsedBody);
+      const response = await modern.fetch(request, { parsedBody });
+      return bindResponse(response, request.signal, () => undefined);
+    },
+    sessions: () => sessions.size,
+    expireSessions: () => sessions.expire(),
+    async close() {
+      await Promise.all([modern.close(), sessions.close()]);
+    },
+  };
+}

@@ -1,0 +1,82 @@
+/**
+ * What this service asks of the proxy: the models of the pool and one-off decisions. Runs go to the
+ * proxy from the worker, never from here.
+ */
+import { z } from 'zod';
+import { decideResponseSchema, type DecideRequest, type DecideResponse } from '../contracts/decide.ts';
+import { requestHeaders } from '../contracts/headers.ts';
+import type { Caller } from '../contracts/ids.ts';
+import { UserFault } from './user-fault.ts';
+
+const modelListSchema = z.object({ data: z.array(z.object({ id: z.string() })) });
+const errorBodySchema = z.object({ error: z.object({ message: z.string() }) });
+
+const modelsLimitMs = 5_000;
+/** A held turn waits for its admission; longer than this nobody waits for a label. */
+const decideLimitMs = 120_000;
+
+/** The proxy could not be asked at all, as against: it answered and said no. */
+export class ProxyUnreachable extends Error {
+  override readonly name = 'ProxyUnreachable';
+}
+
+export class ProxyClient {
+  readonly #url: string;
+
+  /** @param url root of the proxy, without `/v1`. */
+  constructor(url: string) {
+    this.#url = url.replace(/\/+$/, '');
+  }
+
+  /**
+   * Names of the models of the pool.
+   * @throws ProxyUnreachable when the proxy does not answer, or not with a list.
+   */
+  async models(): Promise<readonly string[]> {
+    const response = await this.#fetch('/v1/models', { signal: AbortSignal.timeout(modelsLimitMs) });
+    const list = modelListSchema.safeParse(await response.json().catch(() => null));
+    if (!response.ok || !list.success) {
+      throw new ProxyUnreachable(
+        `the proxy at ${this.#url} gave no list of models (HTTP ${response.status})`,
+      );
+    }
+    return [...new Set(list.data.data.map((model) => model.id))].toSorted();
+  }
+
+  /** @throws UserFault with the proxy's words when it refuses or cannot be reached. */
+  async decide(request: DecideRequest, caller: Caller, signal: AbortSignal): Promise<DecideResponse> {
+    const limit = AbortSignal.timeout(decideLimitMs);
+    let response: Response;
+    let body: unknown;
+    try {
+      response = await this.#fetch('/v1/decide', {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', [requestHeaders.caller[0]]: caller },
+        body: JSON.stringify(request),
+        signal: AbortSignal.any([signal, limit]),
+      });
+      body = await response.json().catch(() => null);
+    } catch (error) {
+      signal.throwIfAborted();
+      const words = limit.aborted
+        ? `no decision within ${decideLimitMs / 1_000} s`
+        : (error as Error).message;
+      throw new UserFault('busy', `${words}; try again in a moment`, { cause: error });
+    }
+    const decision = decideResponseSchema.safeParse(body);
+    if (response.ok && decision.success) return decision.data;
+    const told = errorBodySchema.safeParse(body);
+    const words = told.success ? told.data.error.message : `the proxy answered HTTP ${response.status}`;
+    throw new UserFault(response.status < 500 ? 'invalid' : 'busy', `decide: ${words}`);
+  }
+
+  async #fetch(path: string, init: RequestInit): Promise<Response> {
+    try {
+      return await fetch(`${this.#url}${path}`, init);
+    } catch (error) {
+      const cause =
+        error instanceof Error && error.cause instanceof Error ? error.cause.message : String(error);
+      throw new ProxyUnreachable(`the proxy at ${this.#url} cannot be reached (${cause})`, { cause: error });
+    }
+  }
+}

@@ -1,0 +1,92 @@
+/**
+ * Reads runs from Temporal: description and memo, and for an ended run its result or failure. No worker
+ * is needed for any of it.
+ */
+import { WorkflowFailedError, type Client } from '@temporalio/client';
+import { rootCause, WorkflowNotFoundError } from '@temporalio/common';
+import { handlePattern, type Handle } from '../contracts/ids.ts';
+import { viewRun, isClosed, type RunEnd, type RunView } from './run-view.ts';
+import type { TemporalLink } from './temporal-link.ts';
+import { UserFault } from './user-fault.ts';
+
+export function unknownHandle(...handles: readonly string[]): UserFault {
+  const names = handles.map((handle) => `'${handle.slice(0, 60)}'`).join(', ');
+  return new UserFault(
+    'not-found',
+    `unknown handle ${names}: no such run is known here; spawn returns handles, and status without a handle lists your runs`,
+  );
+}
+
+/** @throws UserFault when the text is not even shaped like a handle. */
+export function parseHandle(text: string): Handle {
+  const trimmed = text.trim();
+  if (!handlePattern.test(trimmed)) throw unknownHandle(text);
+  return trimmed as Handle;
+}
+
+/** Waits for the end of a run with Temporal's long poll; resolves at once when it has ended. */
+export async function readEnd(client: Client, handle: Handle): Promise<RunEnd> {
+  try {
+    return { kind: 'returned', value: await client.workflow.getHandle(handle).result() };
+  } catch (error) {
+    if (!(error instanceof WorkflowFailedError)) throw error;
+    return { kind: 'failed', message: rootCause(error.cause) ?? error.message };
+  }
+}
+
+export class RunReader {
+  readonly #temporal: TemporalLink;
+
+  constructor(temporal: TemporalLink) {
+    this.#temporal = temporal;
+  }
+
+  /** null when there is no such run. */
+  async find(
+    handle: Handle,
+  ): Promise<{ readonly view: RunView; readonly memo: Record<string, unknown> } | null> {
+    const found = await this.#describe(handle);
+    if (found === null) return null;
+    const view = viewRun(found);
+    return view === null ? null : { view, memo: found.memo ?? {} };
+  }
+
+  /**
+   * A run with its final answer, if it has ended.
+   * @throws UserFault for an unknown handle.
+   */
+  async read(handle: Handle): Promise<RunView> {
+    const view = await this.#readIfKnown(handle);
+    if (view === null) throw unknownHandle(handle);
+    return view;
+  }
+
+  /**
+   * Several runs, in the order of their handles.
+   * @throws UserFault that names every unknown handle.
+   */
+  async readMany(handles: readonly Handle[]): Promise<RunView[]> {
+    const views = await Promise.all(handles.map(async (handle) => await this.#readIfKnown(handle)));
+    const unknown = handles.filter((_, index) => views[index] === null);
+    if (unknown.length > 0) throw unknownHandle(...unknown);
+    return views.filter((view) => view !== null);
+  }
+
+  async #readIfKnown(handle: Handle): Promise<RunView | null> {
+    const found = await this.#describe(handle);
+    const end =
+      found !== null && isClosed(found)
+        ? await this.#temporal.call((client) => readEnd(client, handle))
+        : null;
+    return found === null ? null : viewRun(found, end);
+  }
+
+  async #describe(handle: Handle) {
+    try {
+      return await this.#temporal.call((client) => client.workflow.getHandle(handle).describe());
+    } catch (error) {
+      if (error instanceof WorkflowNotFoundError) return null;
+      throw error;
+    }
+  }
+}

@@ -1,0 +1,101 @@
+/**
+ * Everything that can be asked about runs, without a word of MCP or HTTP: the tools and the run API are
+ * two doors to this one service. It holds no state of a run; Temporal does.
+ */
+import type { DecideRequest, DecideResponse } from '../contracts/decide.ts';
+import type { Caller } from '../contracts/ids.ts';
+import type { ToolListing } from '../contracts/tool-listing.ts';
+import { awaitRuns, type AwaitOutcome, type AwaitProgress } from './await-runs.ts';
+import { cancelRun, type CancelOutcome } from './cancel-run.ts';
+import { listRuns, type RunList } from './list-runs.ts';
+import { ProxyClient } from './proxy-client.ts';
+import { parseHandle, RunReader, unknownHandle } from './run-reader.ts';
+import type { RunView } from './run-view.ts';
+import { RunWatches } from './run-watches.ts';
+import { SharedRead } from './shared-read.ts';
+import { spawnRun, type SpawnedRun, type SpawnOrigin } from './spawn-run.ts';
+import type { SpawnRequest } from './spawn-request.ts';
+import { TemporalLink, type TemporalSettings } from './temporal-link.ts';
+import { createToolListing } from './tool-listing.ts';
+import { UserFault } from './user-fault.ts';
+
+export interface RunServiceConfig {
+  readonly temporal: TemporalSettings;
+  readonly taskQueue: string;
+  readonly proxyUrl: string;
+  /** Milliseconds a worker has to list the tools. */
+  readonly toolListingMs?: number | undefined;
+  /** Milliseconds between two reports of progress. */
+  readonly progressMs?: number | undefined;
+}
+
+/** Runs are named by text as it came in; what is not a known handle is a UserFault. */
+export interface AwaitQuery {
+  readonly handles: readonly string[];
+  readonly mode: 'all' | 'any';
+  readonly timeoutMs: number;
+}
+
+export interface RunService {
+  spawn(request: SpawnRequest, origin: SpawnOrigin): Promise<SpawnedRun>;
+  /** @param report called every ten seconds while it waits. */
+  await(
+    query: AwaitQuery,
+    signal: AbortSignal,
+    report?: (progress: AwaitProgress) => Promise<void>,
+  ): Promise<AwaitOutcome>;
+  status(handle: string): Promise<RunView>;
+  list(caller: Caller): Promise<RunList>;
+  cancel(handle: string, reason: string | undefined): Promise<CancelOutcome>;
+  tools(): Promise<ToolListing>;
+  decide(request: DecideRequest, caller: Caller, signal: AbortSignal): Promise<DecideResponse>;
+  /** Runs that somebody waits for now. */
+  watchedRuns(): number;
+  /** null when Temporal answers, else what is wrong. */
+  temporalFault(): Promise<string | null>;
+  close(): Promise<void>;
+}
+
+const modelsKeepMs = 10_000;
+
+/** Connects lazily: a service can be made before Temporal and the proxy are there. */
+export function createRunService(config: RunServiceConfig): RunService {
+  const temporal = new TemporalLink(config.temporal);
+  const proxy = new ProxyClient(config.proxyUrl);
+  const reader = new RunReader(temporal);
+  const watches = new RunWatches(temporal, reader);
+  const { taskQueue } = config;
+  const toolListing = createToolListing(temporal, { taskQueue, limitMs: config.toolListingMs ?? 15_000 });
+  const models = new SharedRead(() => proxy.models(), modelsKeepMs);
+  const awaitDeps = { reader, watches, progressMs: config.progressMs ?? 10_000 };
+  return {
+    spawn: (request, origin) =>
+      spawnRun({ temporal, reader, taskQueue, models, toolListing }, request, origin),
+    await: async (query, signal, report) =>
+      await awaitRuns(awaitDeps, { ...query, handles: parseHandles(query.handles) }, signal, report),
+    status: async (handle) => await reader.read(parseHandle(handle)),
+    list: (caller) => listRuns(temporal, caller),
+    cancel: async (handle, reason) => await cancelRun({ temporal, reader }, parseHandle(handle), reason),
+    tools: () => toolListing.get(),
+    decide: (request, caller, signal) => proxy.decide(request, caller, signal),
+    watchedRuns: () => watches.size,
+    temporalFault: () => temporal.fault(),
+    close: () => temporal.close(),
+  };
+}
+
+/** Names every text that is no handle at once, so that one answer is enough to mend the call. */
+function parseHandles(texts: readonly string[]) {
+  const wrong: string[] = [];
+  const handles = texts.flatMap((text) => {
+    try {
+      return [parseHandle(text)];
+    } catch (error) {
+      if (!(error instanceof UserFault)) throw error;
+      wrong.push(text);
+      return [];
+    }
+  });
+  if (wrong.length > 0) throw unknownHandle(...wrong);
+  return handles;
+}

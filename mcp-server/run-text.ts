@@ -1,0 +1,163 @@
+/**
+ * How runs are told to a model: a short text to read, and the same as structured content. Texts of
+ * several runs share the room of one answer fairly. Pure.
+ */
+import { isFinal } from '../contracts/run.ts';
+import type { AwaitOutcome } from './await-runs.ts';
+import type { CancelOutcome } from './cancel-run.ts';
+import { answerBytes, cutTogether } from './fair-cut.ts';
+import type { RunList } from './list-runs.ts';
+import type { RunView } from './run-view.ts';
+import type { SpawnedRun } from './spawn-run.ts';
+
+export interface ToolAnswer {
+  readonly text: string;
+  readonly structured: Record<string, unknown>;
+}
+
+function plural(count: number, word: string): string {
+  return `${count} ${word}${count === 1 ? '' : 's'}`;
+}
+
+function headline(run: RunView): string {
+  const { turns, toolCalls, failedToolCalls, promptTokens, completionTokens } = run.counters;
+  const failed = failedToolCalls === 0 ? '' : ` (${failedToolCalls} failed)`;
+  const work = `${plural(turns, 'turn')}, ${plural(toolCalls, 'tool call')}${failed}, ${promptTokens + completionTokens} tokens`;
+  const phase = isFinal(run.status) ? '' : ` (${run.phase})`;
+  return `${run.handle}: ${run.status}${phase}, ${work}`;
+}
+
+/** What is long in a run's answer: its result, or the partial text of a run that did not complete. */
+function longText(run: RunView): string {
+  return run.result ?? run.partial ?? '';
+}
+
+function body(run: RunView, text: string): string[] {
+  if (run.status === 'Completed') {
+    const cut = run.cutAtMaxTokens ? ['[the model was cut off at maxTokens]'] : [];
+    return run.result === null ? [] : [text === '' ? '[empty answer]' : text, ...cut];
+  }
+  const reason = run.reason === null ? [] : [`reason: ${run.reason}`];
+  return run.partial === null ? reason : [...reason, 'partial text (the run did not complete):', text];
+}
+
+function structuredRun(run: RunView, text: string): Record<string, unknown> {
+  const { turns, promptTokens, completionTokens, cachedTokens } = run.counters;
+  return {
+    handle: run.handle,
+    status: run.status,
+    phase: run.phase,
+    task: run.summary,
+    ...(run.result === null ? {} : { result: text }),
+    ...(run.cutAtMaxTokens ? { cutAtMaxTokens: true } : {}),
+    ...(run.reason === null ? {} : { reason: run.reason }),
+    ...(run.partial === null ? {} : { partial: text }),
+    toolCalls: run.counters.toolCalls,
+    failedToolCalls: run.counters.failedToolCalls,
+    usage: { turns, promptTokens, completionTokens, cachedTokens },
+  };
+}
+
+/** Room for everything of a run but its long text; handles, counters, summary and reason fit in. */
+const fixedBytesOfRun = 400;
+
+/** What to do next; null when nothing is left to do. */
+function hintOf({ done, runs }: AwaitOutcome): string | null {
+  const open = runs.filter((run) => !isFinal(run.status)).length;
+  if (open === 0) return null;
+  if (done) return `${plural(open, 'run')} still at work; await the rest later, or cancel.`;
+  return `Time is up with ${plural(open, 'run')} still at work. Nothing is lost: call await again with the same handles.`;
+}
+
+export function tellAwait(outcome: AwaitOutcome): ToolAnswer {
+  const { done, runs } = outcome;
+  const texts = cutTogether(
+    runs.map(longText),
+    Math.max(10_000, answerBytes - fixedBytesOfRun * runs.length),
+  );
+  const parts = runs.map((run, index) => [headline(run), ...body(run, texts[index] ?? '')].join('\n'));
+  const hint = hintOf(outcome);
+  return {
+    text: [...(hint === null ? [] : [hint]), ...parts].join('\n\n'),
+    structured: {
+      done,
+      ...(hint === null ? {} : { hint }),
+      runs: runs.map((run, index) => structuredRun(run, texts[index] ?? '')),
+    },
+  };
+}
+
+export function withNotes(answer: ToolAnswer, notes: readonly string[]): ToolAnswer {
+  if (notes.length === 0) return answer;
+  return {
+    text: [answer.text, ...notes.map((note) => `note: ${note}`)].join('\n'),
+    structured: { ...answer.structured, notes: [...notes] },
+  };
+}
+
+export function tellSpawn(spawned: SpawnedRun): ToolAnswer {
+  const { handle, existing, status, notes } = spawned;
+  const first = existing
+    ? `${handle}: this requestId has started this run before; it is ${status}. Call await for its result.`
+    : `${handle}: started. Call await with it (and all others you started) for the result.`;
+  return withNotes(
+    { text: first, structured: { handle, status, ...(existing ? { existing: true } : {}) } },
+    notes,
+  );
+}
+
+export function tellStatus(run: RunView): ToolAnswer {
+  const { modelMs, toolMs, heldMs } = run.counters;
+  const [partial = ''] = cutTogether([run.partial ?? '']);
+  const lines = [
+    headline(run),
+    `task: ${run.summary}`,
+    `model: ${run.model ?? 'the first of the pool'}, class: ${run.class ?? 'unknown'}, started ${run.startedAt}${run.endedAt === null ? '' : `, ended ${run.endedAt}`}`,
+    `time: ${modelMs} ms in the model, ${toolMs} ms in tools, ${heldMs} ms held`,
+    ...(run.status === 'Completed' ? ['await returns its result'] : body(run, partial)),
+  ];
+  const { result: _, ...rest } = structuredRun(run, partial);
+  return {
+    text: lines.join('\n'),
+    structured: {
+      ...rest,
+      model: run.model,
+      class: run.class,
+      caller: run.caller,
+      root: run.root,
+      parent: run.parent,
+      startedAt: run.startedAt,
+      endedAt: run.endedAt,
+      modelMs,
+      toolMs,
+      heldMs,
+    },
+  };
+}
+
+export function tellList({ runs, more }: RunList): ToolAnswer {
+  const lines = runs.map((run) => `${headline(run)}\n  ${run.summary}`);
+  const end = more ? [`older runs are left out; the newest ${runs.length} are shown`] : [];
+  return {
+    text: runs.length === 0 ? 'You have no runs yet; spawn starts one.' : [...lines, ...end].join('\n'),
+    structured: {
+      runs: runs.map((run) => ({
+        handle: run.handle,
+        status: run.status,
+        phase: run.phase,
+        task: run.summary,
+        startedAt: run.startedAt,
+        endedAt: run.endedAt,
+      })),
+      more,
+    },
+  };
+}
+
+export function tellCancel({ handle, reached, status }: CancelOutcome): ToolAnswer {
+  const text =
+    reached === 0
+      ? `${handle} had ended already (${status}); nothing was cancelled.`
+      : `${handle}: asked to end, ${plural(reached, 'run')} reached. await shows when it has ended, with its partial text.`;
+  return { text, structured: { handle, reached, status } };
+}

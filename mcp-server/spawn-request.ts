@@ -1,0 +1,103 @@
+/**
+ * What a caller asks for when it spawns a run, and how that becomes the input of the workflow. Pure.
+ * Whether the model and the tools exist is checked elsewhere.
+ */
+import { z } from 'zod';
+import type { Caller, Handle } from '../contracts/ids.ts';
+import {
+  memoTextLimit,
+  runInputSchema,
+  zeroCounters,
+  type RunInput,
+  type RunMemo,
+} from '../contracts/run.ts';
+import { serviceClassSchema } from '../contracts/service-class.ts';
+import { cutMiddle } from './fair-cut.ts';
+import { booleanFromText, listFromText, numberFromText } from './lenient-arguments.ts';
+import { UserFault } from './user-fault.ts';
+
+export const spawnRequestSchema = z.strictObject({
+  task: z.string().min(1).describe('What to do, complete in itself: the sub-agent sees nothing else.'),
+  model: z.string().min(1).optional().describe('A model of the pool. Default: its first one.'),
+  serviceClass: serviceClassSchema
+    .optional()
+    .describe('interactive (default): somebody waits. batch: may yield to others.'),
+  system: z.string().optional().describe('System prompt.'),
+  maxToolCalls: numberFromText(z.int().min(0).max(10_000))
+    .optional()
+    .describe('After so many tool calls it must answer. Default 8.'),
+  tools: listFromText(z.array(z.string().min(1)).max(256))
+    .optional()
+    .describe('Names from the tools tool that it may use. Default: all. []: none.'),
+  maxTokens: numberFromText(z.int().min(0).max(1_000_000))
+    .optional()
+    .describe('Most tokens of one reply; 0: the engine decides. Default 256.'),
+  parallelToolCalls: booleanFromText(z.boolean())
+    .optional()
+    .describe('Whether the tool calls of one reply run side by side. Default false.'),
+  requestId: z
+    .string()
+    .min(1)
+    .max(256)
+    .optional()
+    .describe('Makes a repeated call safe: the same id from you gives the same run, never a second one.'),
+});
+export type SpawnRequest = z.infer<typeof spawnRequestSchema>;
+
+/** Most bytes of task and system prompt together: Temporal takes 2 MiB, and the transcript grows from here. */
+export const maxPromptBytes = 1_048_576;
+
+/** @throws UserFault when task and system prompt are too large to be kept. */
+export function toRunInput(request: SpawnRequest, caller: Caller, traceparent?: string): RunInput {
+  const bytes = Buffer.byteLength(request.task) + Buffer.byteLength(request.system ?? '');
+  if (bytes > maxPromptBytes) {
+    throw new UserFault(
+      'invalid',
+      `task and system are ${bytes} bytes together, at most ${maxPromptBytes} are taken; shorten them, or give the run a tool that reads the text`,
+    );
+  }
+  return runInputSchema.parse({
+    task: request.task,
+    model: request.model ?? null,
+    class: request.serviceClass,
+    system: request.system,
+    tools: request.tools ?? null,
+    maxToolCalls: request.maxToolCalls,
+    maxTokens: request.maxTokens,
+    parallelToolCalls: request.parallelToolCalls,
+    caller,
+    traceparent,
+  });
+}
+
+const summaryLength = 200;
+
+/** First line of the task that says something, cut. */
+export function summaryOf(task: string): string {
+  const line = task.split('\n').find((candidate) => candidate.trim() !== '') ?? task;
+  const points = Array.from(line.trim());
+  const limit = Math.min(summaryLength, memoTextLimit);
+  return points.length <= limit ? points.join('') : `${points.slice(0, limit - 1).join('')}…`;
+}
+
+/** The memo a run starts with, so that it is told of before a worker has touched it. */
+export function initialMemo(input: RunInput, handle: Handle): RunMemo {
+  return {
+    status: 'Running',
+    phase: 'starting',
+    summary: summaryOf(input.task),
+    model: input.model,
+    class: input.class,
+    caller: input.caller,
+    root: handle,
+    parent: null,
+    counters: zeroCounters,
+    reason: null,
+    partial: null,
+  };
+}
+
+/** `text` for a single line of an error, never long. */
+export function quoted(text: string): string {
+  return `'${cutMiddle(text, 300)}'`;
+}

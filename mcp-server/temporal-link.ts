@@ -1,0 +1,106 @@
+/**
+ * The connection to Temporal: lazy, so that this service starts without Temporal; reconnecting by
+ * itself; every call bounded. What Temporal refuses or fails to answer becomes a {@link UserFault} in
+ * words; "not found" and "already started" are left to the caller, who knows what they mean.
+ */
+import { Client, Connection, isGrpcServiceError, type ConnectionOptions } from '@temporalio/client';
+import {
+  NamespaceNotFoundError,
+  WorkflowExecutionAlreadyStartedError,
+  WorkflowNotFoundError,
+} from '@temporalio/common';
+import { UserFault } from './user-fault.ts';
+
+export interface TemporalSettings {
+  /** host:port. */
+  readonly address: string;
+  readonly namespace: string;
+  readonly apiKey?: string | undefined;
+  readonly tls?: ConnectionOptions['tls'] | undefined;
+}
+
+/** Milliseconds a call may take, all its retries together: a restart of Temporal fits in. */
+export const temporalCallMs = 15_000;
+
+const grpc = { invalidArgument: 3, deadlineExceeded: 4, resourceExhausted: 8, unavailable: 14 } as const;
+
+/** The gRPC status and words of an error from the client, or of its cause; null when it has none. */
+export function grpcStatusOf(error: unknown): { readonly code: number; readonly details: string } | null {
+  if (isGrpcServiceError(error)) return { code: error.code, details: error.details };
+  return error instanceof Error && error.cause !== undefined ? grpcStatusOf(error.cause) : null;
+}
+
+/** Whether the same call may work once Temporal is back. */
+export function isTemporaryFault(error: unknown): boolean {
+  const code = grpcStatusOf(error)?.code;
+  return code === grpc.unavailable || code === grpc.deadlineExceeded || code === grpc.resourceExhausted;
+}
+
+/** Turns what the client threw into words for the user; what the caller must tell apart stays as it is. */
+export function describeTemporalFault(error: unknown, settings: TemporalSettings): unknown {
+  if (error instanceof UserFault || error instanceof WorkflowNotFoundError) return error;
+  if (error instanceof WorkflowExecutionAlreadyStartedError) return error;
+  if (error instanceof NamespaceNotFoundError) {
+    return new UserFault(
+      'busy',
+      `Temporal has no namespace '${settings.namespace}'; create it or name another`,
+    );
+  }
+  const status = grpcStatusOf(error);
+  if (status === null) return error;
+  const cause = { cause: error };
+  if (status.code === grpc.unavailable || status.code === grpc.deadlineExceeded) {
+    const text = `Temporal at ${settings.address} does not answer; runs are kept there, so try again in a moment`;
+    return new UserFault('busy', text, cause);
+  }
+  if (status.code === grpc.resourceExhausted) {
+    return new UserFault('busy', `Temporal is overloaded; try again in a moment (${status.details})`, cause);
+  }
+  const kind = status.code === grpc.invalidArgument ? 'invalid' : 'busy';
+  return new UserFault(kind, `Temporal refused the call: ${status.details}`, cause);
+}
+
+export class TemporalLink {
+  readonly settings: TemporalSettings;
+  readonly client: Client;
+  readonly #connection: Connection;
+
+  constructor(settings: TemporalSettings) {
+    this.settings = settings;
+    this.#connection = Connection.lazy({
+      address: settings.address,
+      ...(settings.apiKey === undefined ? {} : { apiKey: settings.apiKey }),
+      ...(settings.tls === undefined ? {} : { tls: settings.tls }),
+      // gRPC's own backoff grows to two minutes, long after Temporal is back.
+      channelArgs: { 'grpc.initial_reconnect_backoff_ms': 100, 'grpc.max_reconnect_backoff_ms': 1_000 },
+    });
+    this.client = new Client({ connection: this.#connection, namespace: settings.namespace });
+  }
+
+  /**
+   * Makes a call within `limitMs`, retried while Temporal is away.
+   * @throws UserFault in words; WorkflowNotFoundError and WorkflowExecutionAlreadyStartedError as they are.
+   */
+  async call<T>(make: (client: Client) => Promise<T>, limitMs: number = temporalCallMs): Promise<T> {
+    try {
+      return await this.client.withDeadline(Date.now() + limitMs, async () => await make(this.client));
+    } catch (error) {
+      throw describeTemporalFault(error, this.settings);
+    }
+  }
+
+  /** null when Temporal and the namespace answer within two seconds, else what is wrong. */
+  async fault(): Promise<string | null> {
+    try {
+      const { namespace } = this.settings;
+      await this.call((client) => client.workflowService.describeNamespace({ namespace }), 2_000);
+      return null;
+    } catch (error) {
+      return error instanceof Error ? error.message : String(error);
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#connection.close();
+  }
+}

@@ -1,0 +1,1 @@
+export { agentRun as 'agent-run', listTools as 'list-tools' } from './agent-run.ts';
