@@ -35,9 +35,16 @@ const offered = ['spawn', 'await', 'run', 'status', 'cancel', 'tools', 'decide']
 const tasks = [1, 2, 3].map((number) => `Look up topic ${number} and say in one sentence what it is.`);
 const finalText = 'All three sub-agents have answered.';
 
-/** Of an `await` result only what is judged here. */
+/** Of an `await` result only what is judged here. Claude Code hands a model the structured content, not the text. */
 const awaitResultSchema = z.object({
-  runs: z.array(z.object({ handle: z.string(), status: z.string(), result: z.string().nullish() })),
+  runs: z.array(
+    z.object({
+      handle: z.string(),
+      status: z.string(),
+      result: z.string().nullish(),
+      toolCalls: z.number().default(0),
+    }),
+  ),
 });
 
 /** What the scripted model has found in the requests so far. */
@@ -82,27 +89,34 @@ function nextReply(request: MessagesRequest, seen: Seen): readonly Block[] {
   return [{ type: 'text', text: finalText }];
 }
 
-function completedOf(seen: Seen): number {
+type AwaitedRun = z.infer<typeof awaitResultSchema>['runs'][number];
+
+/** The spawned runs that the `await` brought back as completed with a text, each once. */
+function completedOf(seen: Seen): AwaitedRun[] {
   try {
     const { runs } = awaitResultSchema.parse(JSON.parse(seen.awaited ?? ''));
-    const completed = runs.filter(
-      (run) =>
-        run.status === 'Completed' && (run.result ?? '').trim() !== '' && seen.handles.includes(run.handle),
-    );
-    return new Set(completed.map((run) => run.handle)).size;
+    const completed = runs.filter((run) => run.status === 'Completed' && (run.result ?? '').trim() !== '');
+    return seen.handles.flatMap((handle) => completed.find((run) => run.handle === handle) ?? []);
   } catch {
     // Not the agreed shape: the report shows the text itself.
-    return 0;
+    return [];
   }
 }
 
 function barsOf(seen: Seen, ended: Ended): Bar[] {
+  const completed = completedOf(seen);
   const listed = offered.filter((name) => seen.tools.includes(toolName(name)));
   return [
     bar('claude-code of our tools listed', listed.length, '=', offered.length),
     bar('claude-code distinct handles from three spawns', new Set(seen.handles).size, '=', 3),
     bar('claude-code awaits', seen.awaits, '=', 1),
-    bar('claude-code completed runs in one await', completedOf(seen), '=', 3),
+    bar('claude-code completed runs in one await', new Set(completed).size, '=', 3),
+    bar(
+      'claude-code completed runs that used a tool',
+      completed.filter((run) => run.toolCalls > 0).length,
+      '=',
+      3,
+    ),
     bar('claude-code failed tool calls', seen.toolErrors.length, '=', 0),
     bar('claude-code final answers printed', ended.stdout.includes(finalText) ? 1 : 0, '=', 1),
     bar('claude-code exit code', ended.code, '=', 0),

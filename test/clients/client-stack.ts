@@ -1,0 +1,85 @@
+/**
+ * The stack that the clients are driven against: everything real but the engines, in a state directory
+ * of its own that goes when it closes. The pool has two simulated engines, for sub-agents, and the two
+ * replicas of the scripted one, for a client's own loop.
+ */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pino } from 'pino';
+import { startStack } from '../../cli/embedded-stack.ts';
+import { configFileSchema } from '../../contracts/config-file.ts';
+import { parseSettings } from '../../contracts/settings.ts';
+import { startSimEngine } from '../../testkit/sim-engine/host.ts';
+import { startToolServer } from '../../testkit/tool-server/host.ts';
+import { startOpenCodeEngine } from './opencode.ts';
+import type { OpenCodeEngine } from './opencode.ts';
+
+export interface ClientStack {
+  readonly mcpUrl: string;
+  readonly proxyUrl: string;
+  readonly schedulerUrl: string;
+  readonly scriptedEngine: OpenCodeEngine;
+  /** Log lines of level warn and above, the last 200. */
+  warnings(): string;
+  close(): Promise<void>;
+}
+
+export interface ClientStackOptions {
+  /** Where fetched programs are kept over many runs. */
+  readonly toolsDir: string;
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly print: (line: string) => void;
+}
+
+/** @throws what the part that did not start said; then nothing is left running. */
+export async function startClientStack(options: ClientStackOptions): Promise<ClientStack> {
+  const lines: string[] = [];
+  const logger = pino(
+    { level: 'warn' },
+    { write: (line) => lines.splice(0, Math.max(0, lines.push(line) - 200)) },
+  );
+  const closing: (() => Promise<void>)[] = [];
+  const close = async (): Promise<void> => {
+    for (const one of closing.splice(0).toReversed()) await one();
+  };
+  const keep = <T extends { close(): Promise<void> }>(part: T): T => {
+    closing.push(async () => await part.close());
+    return part;
+  };
+  try {
+    const stateDir = await mkdtemp(join(tmpdir(), 'fermata-clients-'));
+    closing.push(async () => await rm(stateDir, { recursive: true, force: true }));
+    const toolServer = keep(await startToolServer({ host: '127.0.0.1', port: 0 }));
+    const scriptedEngine = keep(await startOpenCodeEngine());
+    const simulated = [keep(await startSimEngine()), keep(await startSimEngine())];
+    const ports = ['PROXY', 'MCP', 'SCHEDULER', 'WORKER', 'TEMPORAL', 'TEMPORAL_UI'];
+    const stack = keep(
+      await startStack({
+        settings: parseSettings({
+          ...Object.fromEntries(ports.map((port) => [`FERMATA_${port}_PORT`, '0'])),
+          FERMATA_STATE_DIR: stateDir,
+        }),
+        toolsDir: options.toolsDir,
+        environment: options.environment,
+        temporal: null,
+        config: configFileSchema.parse({
+          pool: [
+            ...simulated.map(({ url }, index) => ({ id: `simulated-${index}`, url, engine: 'vllm' })),
+            ...scriptedEngine.replicas.map(({ id, url }) => ({ id, url })),
+          ],
+          tools: { mcpServers: { testkit: { type: 'http', url: toolServer.url } } },
+        }),
+        engine: 'simulated',
+        separate: false,
+        logger,
+        progress: options.print,
+      }),
+    );
+    const { mcpUrl, proxyUrl, schedulerUrl } = stack;
+    return { mcpUrl, proxyUrl, schedulerUrl, scriptedEngine, warnings: () => lines.join(''), close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
