@@ -3,6 +3,7 @@
  * records go first, and a body is kept only up to 64 KiB; counts are kept of everything.
  */
 import type { IncomingHttpHeaders } from 'node:http';
+import { createConditions, type Conditions } from '../conditions.ts';
 
 export type RequestPhase =
   | 'received'
@@ -59,33 +60,19 @@ export interface RequestView {
   readonly counts: RequestCounts;
 }
 
-export interface RequestLog {
+export interface RequestLog extends Conditions<RequestView> {
   view(): RequestView;
   add(record: RequestRecord): void;
-  /** To be called after a record was changed. */
-  changed(): void;
   end(record: RequestRecord, phase: 'finished' | 'refused' | 'failed' | 'aborted'): void;
-  waitFor<T>(condition: (view: RequestView) => T, timeoutMs?: number): Promise<NonNullable<T>>;
-  close(): void;
 }
 
 export const keptBodyBytes = 64 * 1024;
-const maxWaiters = 1_000;
-
-interface Waiter {
-  readonly check: () => boolean;
-  readonly fail: (reason: string) => void;
-}
-
 /** @param maxRecords how many requests are remembered. */
 export function createRequestLog(maxRecords: number): RequestLog {
   const records: RequestRecord[] = [];
   const counts = { received: 0, active: 0, finished: 0, refused: 0, failed: 0, aborted: 0 };
-  const waiters = new Set<Waiter>();
   const view = (): RequestView => ({ records, counts });
-  const changed = (): void => {
-    for (const waiter of waiters) if (waiter.check()) waiters.delete(waiter);
-  };
+  const { changed, waitFor, close } = createConditions(view, (seen) => seen.counts);
   return {
     view,
     changed,
@@ -105,45 +92,7 @@ export function createRequestLog(maxRecords: number): RequestLog {
       counts[phase] += 1;
       changed();
     },
-    async waitFor(condition, timeoutMs = 10_000) {
-      return await waitOn(condition, timeoutMs, view, waiters);
-    },
-    close() {
-      for (const waiter of waiters) waiter.fail('the server was closed');
-      waiters.clear();
-    },
+    waitFor,
+    close,
   };
-}
-
-async function waitOn<T>(
-  condition: (view: RequestView) => T,
-  timeoutMs: number,
-  view: () => RequestView,
-  waiters: Set<Waiter>,
-): Promise<NonNullable<T>> {
-  if (waiters.size >= maxWaiters) throw new Error(`more than ${maxWaiters} conditions are awaited`);
-  return await new Promise((resolve, reject) => {
-    const fail = (reason: string): void => {
-      clearTimeout(timer);
-      reject(new Error(`condition not met, ${reason}: ${JSON.stringify(view().counts)}`));
-    };
-    const check = (): boolean => {
-      try {
-        const value = condition(view());
-        if (value === null || value === undefined || value === false) return false;
-        clearTimeout(timer);
-        resolve(value);
-      } catch (error) {
-        clearTimeout(timer);
-        reject(error instanceof Error ? error : new Error(String(error)));
-      }
-      return true;
-    };
-    const waiter = { check, fail };
-    const timer = setTimeout(() => {
-      waiters.delete(waiter);
-      fail(`${timeoutMs} ms passed`);
-    }, timeoutMs);
-    if (!check()) waiters.add(waiter);
-  });
 }
