@@ -118,8 +118,8 @@ function barsOf(engine: OpenCodeEngine, runs: readonly RunStatusEntry[], ended: 
     bar('opencode turns of its run', run?.turns ?? null, '=', engine.turns.length),
     bar('opencode turns of the conversation', conversation.length, '=', 2),
     bar(
-      'opencode replicas of the conversation',
-      new Set(conversation.map((turn) => turn.replica)).size,
+      'opencode replicas its turns reached',
+      new Set(engine.turns.map((turn) => turn.replica)).size,
       '=',
       1,
     ),
