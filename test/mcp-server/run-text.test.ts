@@ -1,0 +1,185 @@
+import { describe, expect, it } from 'vitest';
+import type { Handle } from '../../contracts/ids.ts';
+import { zeroCounters } from '../../contracts/run.ts';
+import { jsonBytes } from '../../mcp-server/fair-cut.ts';
+import {
+  tellAwait,
+  tellCancel,
+  tellList,
+  tellSpawn,
+  tellStatus,
+  withNotes,
+} from '../../mcp-server/run-text.ts';
+import type { RunView } from '../../mcp-server/run-view.ts';
+
+const first = 'run_0123456789abcdefghij01' as Handle;
+const second = 'run_0123456789abcdefghij02' as Handle;
+
+function run(over: Partial<RunView> = {}): RunView {
+  return {
+    handle: first,
+    status: 'Completed',
+    phase: 'ended',
+    summary: 'read it',
+    model: 'm',
+    class: 'interactive',
+    caller: 'ann',
+    root: first,
+    parent: null,
+    startedAt: '2026-01-01T00:00:00.000Z',
+    endedAt: '2026-01-01T00:00:01.000Z',
+    result: 'forty-two',
+    cutAtMaxTokens: false,
+    reason: null,
+    partial: null,
+    counters: {
+      ...zeroCounters,
+      turns: 2,
+      toolCalls: 3,
+      failedToolCalls: 1,
+      promptTokens: 30,
+      completionTokens: 12,
+      cachedTokens: 7,
+    },
+    ...over,
+  };
+}
+
+const running = run({
+  handle: second,
+  status: 'Running',
+  phase: 'model turn 3',
+  result: null,
+  endedAt: null,
+});
+const cancelled = run({ status: 'Cancelled', result: null, reason: 'not needed', partial: 'half a' });
+
+describe('what await tells', () => {
+  it('gives the answer of a completed run with its counts', () => {
+    const { text, structured } = tellAwait({ done: true, runs: [run()] });
+    expect(text).toBe(`${first}: Completed, 2 turns, 3 tool calls (1 failed), 42 tokens\nforty-two`);
+    expect(structured).toEqual({
+      done: true,
+      runs: [
+        {
+          handle: first,
+          status: 'Completed',
+          phase: 'ended',
+          task: 'read it',
+          result: 'forty-two',
+          toolCalls: 3,
+          failedToolCalls: 1,
+          usage: { turns: 2, promptTokens: 30, completionTokens: 12, cachedTokens: 7 },
+        },
+      ],
+    });
+  });
+
+  it('labels the text of a run that did not complete as partial, beside the reason', () => {
+    const { text, structured } = tellAwait({ done: true, runs: [cancelled] });
+    expect(text).toContain('Cancelled');
+    expect(text).toContain('reason: not needed\npartial text (the run did not complete):\nhalf a');
+    expect(structured['runs']).toMatchObject([
+      { status: 'Cancelled', reason: 'not needed', partial: 'half a' },
+    ]);
+    expect(JSON.stringify(structured)).not.toContain('"result"');
+  });
+
+  it('says what to do when time is up', () => {
+    const { text, structured } = tellAwait({ done: false, runs: [run(), running] });
+    expect(structured).toMatchObject({ done: false });
+    expect(structured['hint']).toContain('1 run still at work');
+    expect(structured['hint']).toContain('await again with the same handles');
+    expect(text.startsWith(String(structured['hint']))).toBe(true);
+    expect(text).toContain('Running (model turn 3)');
+  });
+
+  it('says that others go on when one of several has ended', () => {
+    const { structured } = tellAwait({ done: true, runs: [run(), running] });
+    expect(structured['hint']).toContain('1 run still at work');
+  });
+
+  it('says when the model was cut off, and when there was nothing', () => {
+    expect(tellAwait({ done: true, runs: [run({ cutAtMaxTokens: true })] }).text).toContain(
+      'cut off at maxTokens',
+    );
+    expect(tellAwait({ done: true, runs: [run({ result: '' })] }).text).toContain('[empty answer]');
+  });
+
+  it('keeps many long answers within one answer, each with its share and a note', () => {
+    const runs = Array.from({ length: 100 }, (_, index) =>
+      run({
+        handle: `run_0123456789abcdefghi${100 + index}` as Handle,
+        result: `${index}:`.padEnd(50_000, '"\n'),
+      }),
+    );
+    const { text, structured } = tellAwait({ done: true, runs });
+    expect(jsonBytes(text)).toBeLessThan(80_000);
+    expect(Buffer.byteLength(JSON.stringify(structured))).toBeLessThan(80_000);
+    runs.forEach((_, index) => expect(text).toContain(`\n${index}:`));
+    expect(text.match(/characters left out here/g)).toHaveLength(100);
+  });
+
+  it('cuts one very long answer to about twenty thousand tokens', () => {
+    const { text, structured } = tellAwait({ done: true, runs: [run({ result: 'x'.repeat(2_000_000) })] });
+    expect(jsonBytes(text)).toBeGreaterThan(50_000);
+    expect(jsonBytes(text)).toBeLessThan(62_000);
+    expect(Buffer.byteLength(JSON.stringify(structured))).toBeLessThan(62_000);
+  });
+});
+
+describe('what the other tools tell', () => {
+  it('spawn: the handle and what to do with it', () => {
+    const { text, structured } = tellSpawn({
+      handle: first,
+      existing: false,
+      status: 'Running',
+      notes: ['odd'],
+    });
+    expect(structured).toEqual({ handle: first, status: 'Running', notes: ['odd'] });
+    expect(text).toContain(first);
+    expect(text).toContain('await');
+    expect(text).toContain('note: odd');
+  });
+
+  it('spawn: marks a run that was there before, with how it stands', () => {
+    const { text, structured } = tellSpawn({ handle: first, existing: true, status: 'Failed', notes: [] });
+    expect(structured).toEqual({ handle: first, status: 'Failed', existing: true });
+    expect(text).toContain('started this run before; it is Failed');
+  });
+
+  it('status: everything of a run but its answer', () => {
+    const { text, structured } = tellStatus(run());
+    expect(structured).toMatchObject({
+      handle: first,
+      model: 'm',
+      class: 'interactive',
+      root: first,
+      parent: null,
+    });
+    expect(text + JSON.stringify(structured)).not.toContain('forty-two');
+    expect(tellStatus(cancelled).text).toContain('half a');
+  });
+
+  it('status: the list of runs, or that there is none', () => {
+    const { text, structured } = tellList({ runs: [running, run()], more: true });
+    expect(text).toContain(second);
+    expect(text).toContain('older runs are left out');
+    expect(structured).toMatchObject({ more: true, runs: [{ handle: second }, { handle: first }] });
+    expect(tellList({ runs: [], more: false }).text).toContain('no runs yet');
+  });
+
+  it('cancel: how many runs it reached, and that a run had ended already', () => {
+    expect(tellCancel({ handle: first, reached: 1, status: 'Running' }).text).toContain('1 run reached');
+    const late = tellCancel({ handle: first, reached: 0, status: 'Completed' });
+    expect(late.text).toContain('had ended already (Completed)');
+    expect(late.structured).toEqual({ handle: first, reached: 0, status: 'Completed' });
+  });
+
+  it('adds notes to any answer', () => {
+    expect(withNotes({ text: 'a', structured: { b: 1 } }, ['c'])).toEqual({
+      text: 'a\nnote: c',
+      structured: { b: 1, notes: ['c'] },
+    });
+  });
+});
