@@ -1,0 +1,145 @@
+/**
+ * Replicas: members of the pool as configured, what probes say of them, and those that left the pool
+ * while turns were still in flight on them.
+ */
+import type { ReplicaConfig } from '../../contracts/config-file.ts';
+import type { ReplicaId } from '../../contracts/ids.ts';
+import { reweighCallers } from './callers.ts';
+import type { Effect, SchedulerEvent } from './events.ts';
+import { staleLoadProbes } from './limits.ts';
+import { rerouteRun, rerouteStrand, strandsOn } from './queue.ts';
+import { reconnectRoutes } from './routes.ts';
+import type { Replica, SchedulerState } from './state.ts';
+import { rejectUnknown } from './turn-events.ts';
+
+type EventOf<Type extends SchedulerEvent['type']> = Extract<SchedulerEvent, { type: Type }>;
+
+export function replicaProbed(
+  state: SchedulerState,
+  event: EventOf<'replicaProbed'>,
+  effects: Effect[],
+): void {
+  const replica = state.replicas.get(event.replica);
+  if (replica === undefined || !replica.member) return;
+  const before = { healthy: replica.healthy, models: replica.models };
+  replica.healthy = event.healthy;
+  if (replica.config.models === undefined && event.models !== undefined) {
+    if (!sameNames(replica.models, event.models)) replica.models = new Set(event.models);
+  }
+  takeLoad(replica, event);
+  if (replica.models !== before.models || (before.healthy === null && replica.models === null)) {
+    poolSettled(state, effects);
+  } else if (!event.healthy && before.healthy !== false) unpin(state, replica);
+  state.freed.add(replica);
+}
+
+/** New members, gone members, changed entries; also a new policy and new weights of callers. */
+export function poolChanged(state: SchedulerState, event: EventOf<'poolChanged'>, effects: Effect[]): void {
+  if (event.policy !== undefined) state.policy = event.policy;
+  if (event.callers !== undefined) {
+    state.callerSettings = event.callers;
+    reweighCallers(state);
+  }
+  const named = new Set(event.replicas.map((config) => config.id));
+  for (const replica of state.replicas.values()) {
+    if (named.has(replica.id)) continue;
+    replica.member = false;
+    if (replica.inFlight === 0) state.replicas.delete(replica.id);
+  }
+  // In the order of the file, which breaks ties of placement.
+  for (const config of event.replicas) {
+    const known = state.replicas.get(config.id);
+    state.replicas.delete(config.id);
+    state.replicas.set(config.id, known === undefined ? createReplica(config) : configure(known, config));
+  }
+  poolSettled(state, effects);
+}
+
+/** The replica a resync names; one that is not in the pool is counted until its turns have ended. */
+export function obtainReplica(state: SchedulerState, id: ReplicaId): Replica {
+  const known = state.replicas.get(id);
+  if (known !== undefined) return known;
+  const replica = createReplica({
+    id,
+    url: '',
+    engine: 'none',
+    kind: 'generative',
+    healthPath: '/health',
+  });
+  replica.member = false;
+  state.replicas.set(id, replica);
+  return replica;
+}
+
+/** Forgets replicas that left the pool and have no turn in flight any more. */
+export function sweepReplicas(state: SchedulerState): void {
+  for (const replica of state.freed) {
+    if (!replica.member && replica.inFlight === 0 && state.replicas.get(replica.id) === replica) {
+      state.replicas.delete(replica.id);
+    }
+  }
+}
+
+function createReplica(config: ReplicaConfig): Replica {
+  return {
+    id: config.id,
+    config,
+    member: true,
+    healthy: null,
+    models: config.models === undefined ? null : new Set(config.models),
+    load: null,
+    probesWithoutLoad: 0,
+    inFlight: 0,
+    pausedInteractive: 0,
+    paused: 0,
+    batchCredit: 0,
+    routes: new Set(),
+  };
+}
+
+/** An entry that points elsewhere now, or returns, is as good as new: nothing known of it holds. */
+function configure(replica: Replica, config: ReplicaConfig): Replica {
+  const moved =
+    !replica.member || replica.config.url !== config.url || replica.config.engine !== config.engine;
+  if (moved) {
+    replica.healthy = null;
+    replica.load = null;
+    replica.probesWithoutLoad = 0;
+  }
+  if (config.models !== undefined) {
+    if (!sameNames(replica.models, config.models)) replica.models = new Set(config.models);
+  } else if (moved || replica.config.models !== undefined) replica.models = null;
+  replica.config = config;
+  replica.member = true;
+  return replica;
+}
+
+/** Models, APIs or members are other ones: every held turn finds its place anew. */
+function poolSettled(state: SchedulerState, effects: Effect[]): void {
+  for (const run of state.runs.values()) if (run.heldTurns > 0) rerouteRun(state, run);
+  reconnectRoutes(state);
+  rejectUnknown(state, effects);
+  for (const replica of state.replicas.values()) state.freed.add(replica);
+}
+
+/** Turns of resident runs may leave a replica that is unhealthy. */
+function unpin(state: SchedulerState, replica: Replica): void {
+  for (const route of replica.routes) {
+    if (route.pinnedTo !== replica) continue;
+    for (const strand of strandsOn(route)) rerouteStrand(state, strand);
+  }
+}
+
+function takeLoad(replica: Replica, event: EventOf<'replicaProbed'>): void {
+  if (event.load !== undefined) {
+    replica.load = event.load;
+    replica.probesWithoutLoad = 0;
+    return;
+  }
+  replica.probesWithoutLoad += 1;
+  if (replica.probesWithoutLoad >= staleLoadProbes) replica.load = null;
+}
+
+function sameNames(known: ReadonlySet<string> | null, names: readonly string[]): boolean {
+  return known !== null && known.size === names.length && names.every((name) => known.has(name));
+}

@@ -1,0 +1,137 @@
+/**
+ * Which replicas a turn may go to (rules 1 and 3): by model and API, or the one replica to which its run
+ * is pinned. Health and room are not asked here but at admission.
+ */
+import { servedApis, type Api } from '../../contracts/config-file.ts';
+import { callerQueueBefore } from './order.ts';
+import { Heap } from './heap.ts';
+import type { CallerQueue, Lane, Replica, Route, Run, SchedulerState, Strand } from './state.ts';
+
+/** Embeddings, reranking and classification have no conversation: no affinity, no pause (rule 8). */
+export function keepsRunState(api: Api): boolean {
+  return api !== 'embeddings' && api !== 'rerank' && api !== 'classify';
+}
+
+/** Whether the kind and API of a member fit, whatever its models. */
+function speaks(replica: Replica, api: Api): boolean {
+  if (!replica.member || !servedApis(replica.config).includes(api)) return false;
+  return replica.config.kind === 'generative' || !keepsRunState(api);
+}
+
+export function serves(replica: Replica, model: string | null, api: Api): boolean {
+  return speaks(replica, api) && (model === null || replica.models?.has(model) === true);
+}
+
+/**
+ * Whether the pool serves a model over an API. `unsettled`: it cannot be told yet, because a replica that
+ * might serve it was never probed, or because no replica has told its models so far; such a turn is held.
+ */
+export function knowledgeOf(
+  state: SchedulerState,
+  model: string | null,
+  api: Api,
+): 'served' | 'unsettled' | 'unknown' {
+  let members = 0;
+  let speaking = 0;
+  let told = 0;
+  let unprobed = 0;
+  for (const replica of state.replicas.values()) {
+    if (!replica.member) continue;
+    members += 1;
+    if (!speaks(replica, api)) continue;
+    if (serves(replica, model, api)) return 'served';
+    speaking += 1;
+    if (replica.models !== null) told += 1;
+    else if (replica.healthy === null) unprobed += 1;
+  }
+  if (members === 0) return 'unsettled';
+  if (speaking === 0) return 'unknown';
+  return unprobed > 0 || told === 0 ? 'unsettled' : 'unknown';
+}
+
+/** Where the next turn of a run for this model must go; null: it is free to move. */
+export function pinOf(state: SchedulerState, run: Run, model: string | null, api: Api): Replica | null {
+  if (run.inFlight.size === 0 && !run.resident) return null;
+  const id = homeOf(run, model);
+  const replica = id === null ? undefined : state.replicas.get(id);
+  if (replica === undefined || replica.healthy === false || !serves(replica, model, api)) return null;
+  return replica;
+}
+
+/** The replica of the run's last turn for this model, else of its last turn for any. */
+export function homeOf(run: Run, model: string | null): Replica['id'] | null {
+  return run.homes.get(model ?? '')?.replica ?? run.lastReplica;
+}
+
+/** The route on which a strand stands now. */
+export function routeFor(state: SchedulerState, strand: Strand): Route {
+  const pin = strand.run === null ? null : pinOf(state, strand.run, strand.model, strand.api);
+  if (pin !== null) return obtainRoute(state, `replica ${pin.id}`, pin, null, null);
+  const key = `model ${strand.api} ${strand.model ?? ''}`;
+  return obtainRoute(state, key, null, strand.model, strand.api);
+}
+
+function obtainRoute(
+  state: SchedulerState,
+  key: string,
+  pinnedTo: Replica | null,
+  model: string | null,
+  api: Api | null,
+): Route {
+  const known = state.routes.get(key);
+  if (known !== undefined) return known;
+  const route: { -readonly [K in keyof Route]: Route[K] } = {
+    key,
+    pinnedTo,
+    model,
+    api,
+    replicas: [],
+    lanes: [] as unknown as Route['lanes'],
+  };
+  route.lanes = [createLane(route, 0), createLane(route, 1), createLane(route, 2), createLane(route, 3)];
+  state.routes.set(key, route);
+  connect(state, route);
+  return route;
+}
+
+function createLane(route: Route, rank: number): Lane {
+  return { route, rank, queues: new Heap<CallerQueue>(callerQueueBefore), byCaller: new Map() };
+}
+
+function connect(state: SchedulerState, route: Route): void {
+  for (const replica of route.replicas) replica.routes.delete(route);
+  const { pinnedTo, model, api } = route;
+  if (pinnedTo !== null) route.replicas = pinnedTo.member ? [pinnedTo] : [];
+  else if (api !== null)
+    route.replicas = [...state.replicas.values()].filter((replica) => serves(replica, model, api));
+  for (const replica of route.replicas) replica.routes.add(route);
+}
+
+/** Connects every route anew after members, models or APIs changed; drops those that nothing stands on. */
+export function reconnectRoutes(state: SchedulerState): void {
+  for (const route of state.routes.values()) {
+    connect(state, route);
+    if (isEmpty(route)) dropRoute(state, route);
+  }
+}
+
+/** Forgets an empty route that no replica serves, so that unknown names leave nothing behind. */
+export function pruneRoute(state: SchedulerState, route: Route): void {
+  if (route.replicas.length === 0 && isEmpty(route)) dropRoute(state, route);
+}
+
+function dropRoute(state: SchedulerState, route: Route): void {
+  for (const replica of route.replicas) replica.routes.delete(route);
+  route.replicas = [];
+  state.routes.delete(route.key);
+  state.touched.delete(route);
+}
+
+function isEmpty(route: Route): boolean {
+  return route.lanes.every((lane) => lane.queues.size === 0);
+}
+
+/** The routes on which a turn may have become admissible, now that room on `replica` may have grown. */
+export function touchRoutesOf(state: SchedulerState, replica: Replica): void {
+  for (const route of replica.routes) if (!isEmpty(route)) state.touched.add(route);
+}

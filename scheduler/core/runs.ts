@@ -1,0 +1,202 @@
+/**
+ * The life of a run: it is known from its first turn, generates while a turn is in flight, rests (paused
+ * or idle) while it has none, and is forgotten when it has rested too long. Keeps the reservation of a
+ * paused run (its place on its replica) and the replicas its turns went to. Moves no turn.
+ */
+import type { ResyncRun, TurnOutcome, TurnSpec } from '../../contracts/link-protocol.ts';
+import type { Effect } from './events.ts';
+import { maxReplicasListed, maxRuns, pauseReservationMs } from './limits.ts';
+import type { Replica, Run, SchedulerState, Turn } from './state.ts';
+
+/** The run of a turn, made when it is new; null when there are too many and none rests. */
+export function obtainRun(
+  state: SchedulerState,
+  effects: Effect[],
+  spec: Pick<TurnSpec, 'run' | 'class' | 'caller'>,
+): Run | null {
+  const known = state.runs.get(spec.run);
+  if (known !== undefined) return known;
+  if (state.runs.size >= maxRuns) {
+    const longest = state.resting.first;
+    if (longest === undefined) return null;
+    forgetRun(state, longest);
+    effects.push({ type: 'recorded', record: { metric: 'run_forgotten', reason: 'too_many' } });
+  }
+  const run = createRun(state, spec);
+  state.runs.set(run.id, run);
+  return run;
+}
+
+function createRun(state: SchedulerState, spec: Pick<TurnSpec, 'run' | 'class' | 'caller'>): Run {
+  return {
+    id: spec.run,
+    class: spec.class,
+    caller: spec.caller,
+    strands: new Map(),
+    heldTurns: 0,
+    inFlight: new Set(),
+    homes: new Map(),
+    lastReplica: null,
+    rest: 'idle',
+    reservedOn: null,
+    resident: false,
+    pausingOn: null,
+    ended: false,
+    turns: 0,
+    pauses: 0,
+    replicas: [],
+    activeAtMs: state.nowMs,
+    reservedUntilMs: 0,
+    resting: null,
+    reservation: null,
+  };
+}
+
+/** A turn of the run is held now: the pause is over, what it reserved is kept for this turn. */
+export function runHeld(state: SchedulerState, run: Run, spec: TurnSpec): void {
+  if (run.reservation !== null && run.reservedUntilMs <= state.nowMs) endReservation(state, run);
+  stopResting(state, run);
+  run.class = spec.class;
+  run.caller = spec.caller;
+  run.activeAtMs = state.nowMs;
+  run.heldTurns += 1;
+}
+
+/** A held turn of the run is gone without admission. */
+export function runUnheld(state: SchedulerState, run: Run): void {
+  run.heldTurns -= 1;
+  if (run.heldTurns > 0 || run.inFlight.size > 0 || run.ended) return;
+  run.rest = 'idle';
+  run.resident = false;
+  run.pausingOn = null;
+  if (run.turns === 0) forgetRun(state, run);
+  else startResting(state, run);
+}
+
+/** A turn of the run is in flight on `replica` now; call after it left the queues. */
+export function runAdmitted(state: SchedulerState, run: Run, turn: Turn, replica: Replica): void {
+  stopResting(state, run);
+  const model = turn.spec.model ?? '';
+  const home = run.homes.get(model);
+  if (home?.replica !== replica.id) {
+    const previous = home === undefined ? run.lastReplica : home.served ? home.replica : home.previous;
+    run.homes.set(model, { replica: replica.id, served: false, previous });
+  }
+  // Another turn for the same model goes on with the conversation that had paused.
+  if (run.inFlight.size === 0 || home?.replica === run.pausingOn?.id) run.pausingOn = null;
+  run.lastReplica = replica.id;
+  run.resident = false;
+  run.inFlight.add(turn);
+  run.turns += 1;
+  if (!run.replicas.includes(replica.id) && run.replicas.length < maxReplicasListed) {
+    run.replicas.push(replica.id);
+  }
+  run.activeAtMs = state.nowMs;
+}
+
+/** A turn of the run that was in flight has ended; when it was the last, the run rests or waits on. */
+export function runReleased(state: SchedulerState, run: Run, turn: Turn, outcome: TurnOutcome): void {
+  run.inFlight.delete(turn);
+  if (run.ended) return;
+  if (outcome === 'paused') {
+    run.pauses += 1;
+    run.pausingOn = turn.replica;
+  }
+  const home = run.homes.get(turn.spec.model ?? '');
+  if (home?.replica === turn.replica?.id && home !== undefined) {
+    if (outcome === 'paused' || outcome === 'done') home.served = true;
+    else if (!home.served && run.inFlight.size === 0) leaveHome(run, turn);
+  }
+  if (run.inFlight.size > 0) return;
+  run.activeAtMs = state.nowMs;
+  run.rest = run.pausingOn === null ? 'idle' : 'paused';
+  run.resident = run.rest === 'paused';
+  if (run.heldTurns === 0) startResting(state, run);
+}
+
+/** A replica that has served nothing is no home: what failed there goes back to the one before. */
+function leaveHome(run: Run, turn: Turn): void {
+  const model = turn.spec.model ?? '';
+  const previous = run.homes.get(model)?.previous ?? null;
+  run.homes.delete(model);
+  if (previous !== null) run.homes.set(model, { replica: previous, served: true, previous: null });
+  run.lastReplica = previous;
+}
+
+/** The client has ended the run: it is unknown from now on; its turns in flight wind down by themselves. */
+export function endRun(state: SchedulerState, run: Run): void {
+  run.ended = true;
+  forgetRun(state, run);
+}
+
+export function forgetRun(state: SchedulerState, run: Run): void {
+  stopResting(state, run);
+  run.resident = false;
+  if (state.runs.get(run.id) === run) state.runs.delete(run.id);
+}
+
+/** The time of a pause is up: the run may move, and nobody leaves room for it any more. */
+export function endReservation(state: SchedulerState, run: Run): void {
+  dropReservation(state, run);
+  run.resident = false;
+}
+
+/** Takes over what a proxy remembers of a resting run, unless something newer is known. */
+export function restoreRun(state: SchedulerState, effects: Effect[], entry: ResyncRun): Run | null {
+  const activeAtMs = state.nowMs - entry.idleForMs;
+  const known = state.runs.get(entry.run);
+  const busy = known !== undefined && (known.heldTurns > 0 || known.inFlight.size > 0);
+  if (busy || (known !== undefined && known.activeAtMs >= activeAtMs)) return null;
+  const run = obtainRun(state, effects, entry);
+  if (run === null) return null;
+  stopResting(state, run);
+  run.class = entry.class;
+  run.caller = entry.caller;
+  run.lastReplica = entry.replica;
+  run.homes.clear();
+  run.turns = Math.max(1, run.turns);
+  if (!run.replicas.includes(entry.replica) && run.replicas.length < maxReplicasListed) {
+    run.replicas.push(entry.replica);
+  }
+  run.activeAtMs = activeAtMs;
+  run.rest = entry.phase;
+  run.pausingOn = entry.phase === 'paused' ? (state.replicas.get(entry.replica) ?? null) : null;
+  run.resident = run.pausingOn !== null;
+  startResting(state, run);
+  return run;
+}
+
+/** For tests and status: what the run does now. */
+export function phaseOf(run: Run): 'held' | 'generating' | 'paused' | 'idle' {
+  if (run.inFlight.size > 0) return 'generating';
+  return run.heldTurns > 0 ? 'held' : run.rest;
+}
+
+function startResting(state: SchedulerState, run: Run): void {
+  run.resting = state.resting.push(run);
+  const replica = run.pausingOn;
+  if (!run.resident || replica === null) return;
+  run.reservedUntilMs = run.activeAtMs + pauseReservationMs[run.class];
+  run.reservation = state.reservations.push(run);
+  run.reservedOn = replica;
+  replica.paused += 1;
+  if (run.class === 'interactive') replica.pausedInteractive += 1;
+}
+
+function stopResting(state: SchedulerState, run: Run): void {
+  if (run.resting !== null) state.resting.remove(run.resting);
+  run.resting = null;
+  dropReservation(state, run);
+}
+
+function dropReservation(state: SchedulerState, run: Run): void {
+  if (run.reservation === null) return;
+  state.reservations.remove(run.reservation);
+  run.reservation = null;
+  const replica = run.reservedOn;
+  run.reservedOn = null;
+  if (replica === null) return;
+  replica.paused -= 1;
+  if (run.class === 'interactive') replica.pausedInteractive -= 1;
+  state.freed.add(replica);
+}

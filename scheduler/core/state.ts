@@ -1,0 +1,225 @@
+/**
+ * The state of the scheduler: what it holds, and how its parts refer to each other. It is owned by one
+ * caller and changed in place by `step` alone. No rule is in here.
+ *
+ * Held turns stand in queues: a route (a model and API, or one replica for pinned runs) has four lanes
+ * (class, resume before new), a lane has a queue for each caller, and that holds strands: the turns of one
+ * run that are alike in all that decides where they stand. So when a run starts or stops to generate,
+ * its strands move and never its turns one by one.
+ */
+import type { Api, Callers, Policy, ReplicaConfig } from '../../contracts/config-file.ts';
+import type { Caller, ProxyId, ReplicaId, RunId, TurnId } from '../../contracts/ids.ts';
+import type { TurnSpec } from '../../contracts/link-protocol.ts';
+import type { ServiceClass } from '../../contracts/service-class.ts';
+import type { EngineLoad } from './events.ts';
+import { Heap, type HeapEntry } from './heap.ts';
+
+export interface Replica {
+  readonly id: ReplicaId;
+  config: ReplicaConfig;
+  /** False: no longer in the pool, kept until its last turn has ended. */
+  member: boolean;
+  /** null: not probed yet. */
+  healthy: boolean | null;
+  /** null: not known yet. */
+  models: ReadonlySet<string> | null;
+  load: EngineLoad | null;
+  /** Probes in a row that brought no load. */
+  probesWithoutLoad: number;
+  inFlight: number;
+  /** Interactive runs paused here with their reservation unexpired. */
+  pausedInteractive: number;
+  /** Runs of either class paused here with their reservation unexpired. */
+  paused: number;
+  /** Share of a next admission that batch turns have earned here, 0 to 1. */
+  batchCredit: number;
+  /** Where turns wait that may come here. */
+  readonly routes: Set<Route>;
+}
+
+export interface Proxy {
+  readonly id: ProxyId;
+  readonly turns: Set<Turn>;
+  /** null: connected. */
+  lostAtMs: number | null;
+}
+
+/** Where the turns of a run for one model went last. */
+export interface Home {
+  readonly replica: ReplicaId;
+  /** Whether a turn has succeeded there; until then a failure leads back to `previous`. */
+  served: boolean;
+  readonly previous: ReplicaId | null;
+}
+
+export interface Run {
+  readonly id: RunId;
+  class: ServiceClass;
+  caller: Caller;
+  /** Its held turns, by what decides where they stand. */
+  readonly strands: Map<string, Strand>;
+  heldTurns: number;
+  /** A run with any is generating. */
+  readonly inFlight: Set<Turn>;
+  /** By model; the empty name stands for "any model". */
+  readonly homes: Map<string, Home>;
+  /** Where its last turn went, whatever the model. */
+  lastReplica: ReplicaId | null;
+  /** What it is while no turn is in flight. */
+  rest: 'paused' | 'idle';
+  /** The replica that counts it as paused; null: none does. */
+  reservedOn: Replica | null;
+  /** Whether its next turn must go to its home: true from its pause until its reservation ends. */
+  resident: boolean;
+  /** Where a turn has ended in tool calls since the run began to generate; null: none has. */
+  pausingOn: Replica | null;
+  /** Ended by its client; only its turns in flight still refer to it. */
+  ended: boolean;
+  turns: number;
+  pauses: number;
+  readonly replicas: ReplicaId[];
+  activeAtMs: number;
+  reservedUntilMs: number;
+  resting: HeapEntry<Run> | null;
+  reservation: HeapEntry<Run> | null;
+}
+
+export interface CallerState {
+  readonly id: Caller;
+  weight: number;
+  inFlight: number;
+  heldTurns: number;
+  readonly queues: Set<CallerQueue>;
+}
+
+export interface Turn {
+  readonly spec: TurnSpec;
+  readonly proxy: Proxy;
+  /** null: it keeps no run state. */
+  readonly run: Run | null;
+  readonly caller: CallerState;
+  /** As of its first try; decides its place. */
+  readonly arrivedAtMs: number;
+  /** Since when it waits this time; decides its ageing. */
+  readonly heldSinceMs: number;
+  /** Breaks ties of arrival. */
+  readonly sequence: number;
+  /** Its own, or interactive once it has been held too long. */
+  countsAs: ServiceClass;
+  /** Where it failed just before; another replica is tried first. */
+  readonly avoid: ReplicaId | null;
+  strand: Strand | null;
+  inStrand: HeapEntry<Turn> | null;
+  ageing: HeapEntry<Turn> | null;
+  /** Admitted to the one replica its run was resident on. */
+  wasPinned: boolean;
+  /** null: held. */
+  replica: Replica | null;
+  started: boolean;
+  heardAtMs: number;
+  silence: HeapEntry<Turn> | null;
+}
+
+/** Held turns of one run (or one turn without a run) alike in model, API, class and caller. Never empty. */
+export interface Strand {
+  readonly key: string;
+  readonly run: Run | null;
+  readonly caller: CallerState;
+  readonly model: string | null;
+  readonly api: Api;
+  readonly class: ServiceClass;
+  readonly turns: Heap<Turn>;
+  queue: CallerQueue | null;
+  inQueue: HeapEntry<Strand> | null;
+}
+
+/** Strands of one caller in one lane. Never empty. */
+export interface CallerQueue {
+  readonly caller: CallerState;
+  readonly lane: Lane;
+  readonly strands: Heap<Strand>;
+  inLane: HeapEntry<CallerQueue> | null;
+}
+
+export interface Lane {
+  readonly route: Route;
+  /** 0 interactive resume, 1 interactive new, 2 batch resume, 3 batch new. */
+  readonly rank: number;
+  readonly queues: Heap<CallerQueue>;
+  readonly byCaller: Map<CallerState, CallerQueue>;
+}
+
+export interface Route {
+  readonly key: string;
+  /** The replica whose resident runs wait here; null: any of `replicas` will do. */
+  readonly pinnedTo: Replica | null;
+  readonly model: string | null;
+  readonly api: Api | null;
+  replicas: readonly Replica[];
+  readonly lanes: readonly [Lane, Lane, Lane, Lane];
+}
+
+/** A turn that was lost with its client or failed, in case it comes back. */
+export interface Loss {
+  readonly arrivedAtMs: number;
+  readonly lostAtMs: number;
+  readonly failedOn: ReplicaId | null;
+}
+
+export interface SchedulerState {
+  /** Never goes back, whatever the host's clock does. */
+  nowMs: number;
+  clockMs: number | null;
+  policy: Policy;
+  callerSettings: Callers;
+  nextSequence: number;
+  heldTurns: number;
+  readonly replicas: Map<ReplicaId, Replica>;
+  readonly proxies: Map<ProxyId, Proxy>;
+  readonly runs: Map<RunId, Run>;
+  readonly turns: Map<TurnId, Turn>;
+  readonly callers: Map<Caller, CallerState>;
+  readonly routes: Map<string, Route>;
+  readonly losses: Map<string, Loss>;
+  /** Turns in flight, the one heard of longest ago first. */
+  readonly silences: Heap<Turn>;
+  /** Held batch turns, the one held longest first. */
+  readonly ageing: Heap<Turn>;
+  /** Paused runs, the one whose reservation ends first first. */
+  readonly reservations: Heap<Run>;
+  /** Runs without turns, the one that rests longest first. */
+  readonly resting: Heap<Run>;
+  /** Routes on which a turn may have become admissible during this step. */
+  readonly touched: Set<Route>;
+  /** Replicas on which room may have grown during this step. */
+  readonly freed: Set<Replica>;
+}
+
+/** An empty scheduler; the pool arrives as a `poolChanged` event. */
+export function createState(policy: Policy, callers: Callers): SchedulerState {
+  return {
+    nowMs: 0,
+    clockMs: null,
+    policy,
+    callerSettings: callers,
+    nextSequence: 0,
+    heldTurns: 0,
+    replicas: new Map(),
+    proxies: new Map(),
+    runs: new Map(),
+    turns: new Map(),
+    callers: new Map(),
+    routes: new Map(),
+    losses: new Map(),
+    silences: new Heap<Turn>((a, b) => earlier(a.heardAtMs, b.heardAtMs, a.sequence, b.sequence)),
+    ageing: new Heap<Turn>((a, b) => earlier(a.heldSinceMs, b.heldSinceMs, a.sequence, b.sequence)),
+    reservations: new Heap<Run>((a, b) => a.reservedUntilMs < b.reservedUntilMs),
+    resting: new Heap<Run>((a, b) => a.activeAtMs < b.activeAtMs),
+    touched: new Set(),
+    freed: new Set(),
+  };
+}
+
+function earlier(aMs: number, bMs: number, aSequence: number, bSequence: number): boolean {
+  return aMs < bMs || (aMs === bMs && aSequence < bSequence);
+}

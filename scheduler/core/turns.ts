@@ -1,0 +1,182 @@
+/**
+ * The life of a turn: held, in flight, gone. Each function keeps all counts right (run, caller, replica,
+ * proxy, deadlines); which turn goes when and where is decided elsewhere.
+ */
+import type { RejectCode } from '../../contracts/error-codes.ts';
+import type { TurnSpec, TurnOutcome } from '../../contracts/link-protocol.ts';
+import { countHeld, countInFlight, obtainCaller } from './callers.ts';
+import type { Effect, Recorded } from './events.ts';
+import { rememberLoss, takeLoss } from './losses.ts';
+import { dequeue, enqueue, rerouteRun } from './queue.ts';
+import { keepsRunState } from './routes.ts';
+import { obtainRun, runAdmitted, runHeld, runReleased, runUnheld } from './runs.ts';
+import type { Proxy, Replica, SchedulerState, Turn } from './state.ts';
+
+export function record(effects: Effect[], entry: Recorded): void {
+  effects.push({ type: 'recorded', record: entry });
+}
+
+export function reject(effects: Effect[], proxy: Proxy, turn: TurnSpec['turn'], code: RejectCode): void {
+  effects.push({ type: 'reject', proxy: proxy.id, turn, code });
+  record(effects, { metric: 'rejected', code });
+}
+
+/** Makes a turn that keeps its first arrival time when it is a retry; null: there are too many runs. */
+function createTurn(
+  state: SchedulerState,
+  effects: Effect[],
+  proxy: Proxy,
+  spec: TurnSpec,
+  forMs: number,
+): Turn | null {
+  const run = keepsRunState(spec.api) ? obtainRun(state, effects, spec) : null;
+  if (run === null && keepsRunState(spec.api)) return null;
+  const loss = takeLoss(state, spec);
+  const heldSinceMs = state.nowMs - forMs;
+  const turn: Turn = {
+    spec,
+    proxy,
+    run,
+    caller: obtainCaller(state, spec.caller),
+    arrivedAtMs: Math.min(heldSinceMs, loss?.arrivedAtMs ?? heldSinceMs),
+    heldSinceMs,
+    sequence: state.nextSequence++,
+    countsAs: spec.class,
+    avoid: loss?.failedOn ?? null,
+    strand: null,
+    inStrand: null,
+    ageing: null,
+    wasPinned: false,
+    replica: null,
+    started: false,
+    heardAtMs: state.nowMs,
+    silence: null,
+  };
+  state.turns.set(spec.turn, turn);
+  proxy.turns.add(turn);
+  return turn;
+}
+
+/** Holds a turn that arrived `heldForMs` ago; rejects it as `overloaded` when no run can be made for it. */
+export function holdTurn(
+  state: SchedulerState,
+  effects: Effect[],
+  proxy: Proxy,
+  spec: TurnSpec,
+  heldForMs: number,
+): void {
+  const turn = createTurn(state, effects, proxy, spec, heldForMs);
+  if (turn === null) {
+    reject(effects, proxy, spec.turn, 'overloaded');
+    return;
+  }
+  state.heldTurns += 1;
+  countHeld(state, turn.caller, 1);
+  if (turn.run !== null) runHeld(state, turn.run, spec);
+  if (turn.countsAs === 'batch') {
+    if (state.nowMs - turn.heldSinceMs >= state.policy.maxBatchHoldMs) turn.countsAs = 'interactive';
+    else turn.ageing = state.ageing.push(turn);
+  }
+  enqueue(state, turn);
+}
+
+/** Takes a held turn out without admission; the caller says to whom and why. */
+export function dropHeldTurn(state: SchedulerState, turn: Turn): void {
+  unhold(state, turn);
+  countHeld(state, turn.caller, -1);
+  forgetTurn(state, turn);
+  if (turn.run === null) return;
+  runUnheld(state, turn.run);
+  rerouteRun(state, turn.run);
+}
+
+/** Puts a held turn in flight on `replica` and tells its proxy. */
+export function admitTurn(state: SchedulerState, effects: Effect[], turn: Turn, replica: Replica): void {
+  const resumed = turn.run !== null && turn.run.lastReplica !== null;
+  turn.wasPinned = turn.strand?.queue?.lane.route.pinnedTo === replica;
+  unhold(state, turn);
+  if (turn.run !== null) turn.run.heldTurns -= 1;
+  takePlace(state, turn, replica);
+  countHeld(state, turn.caller, -1);
+  if (turn.run !== null) rerouteRun(state, turn.run);
+  effects.push({ type: 'admit', proxy: turn.proxy.id, turn: turn.spec.turn, replica: replica.id });
+  record(effects, {
+    metric: 'admitted',
+    class: turn.spec.class,
+    resumed,
+    replica: replica.id,
+    holdMs: state.nowMs - turn.heldSinceMs,
+  });
+}
+
+/** Counts a turn that a proxy already has in flight, room or not; false: there are too many runs. */
+export function restoreInFlight(
+  state: SchedulerState,
+  effects: Effect[],
+  proxy: Proxy,
+  spec: TurnSpec,
+  replica: Replica,
+  admittedForMs: number,
+): Turn | null {
+  const turn = createTurn(state, effects, proxy, spec, admittedForMs);
+  if (turn === null) return null;
+  takePlace(state, turn, replica);
+  if (turn.run !== null) {
+    turn.run.class = spec.class;
+    turn.run.caller = spec.caller;
+    rerouteRun(state, turn.run);
+  }
+  return turn;
+}
+
+/** Ends a turn in flight: its place is free at once, its run rests or waits on. */
+export function releaseTurn(state: SchedulerState, turn: Turn, outcome: TurnOutcome): void {
+  const { replica, run } = turn;
+  if (replica === null) return;
+  if (turn.silence !== null) state.silences.remove(turn.silence);
+  turn.silence = null;
+  replica.inFlight -= 1;
+  state.freed.add(replica);
+  countInFlight(state, turn.caller, -1);
+  forgetTurn(state, turn);
+  if (outcome === 'failed' || outcome === 'refused') rememberLoss(state, turn);
+  if (run === null) return;
+  runReleased(state, run, turn, outcome);
+  rerouteRun(state, run);
+}
+
+/** Lets a batch turn that was held too long count as interactive. */
+export function ageTurn(state: SchedulerState, turn: Turn): void {
+  if (turn.ageing !== null) state.ageing.remove(turn.ageing);
+  turn.ageing = null;
+  dequeue(state, turn);
+  turn.countsAs = 'interactive';
+  enqueue(state, turn);
+}
+
+/** Something was heard of a turn in flight. */
+export function heardOfTurn(state: SchedulerState, turn: Turn): void {
+  turn.heardAtMs = state.nowMs;
+  if (turn.silence !== null) state.silences.moved(turn.silence);
+}
+
+function takePlace(state: SchedulerState, turn: Turn, replica: Replica): void {
+  turn.replica = replica;
+  turn.heardAtMs = state.nowMs;
+  turn.silence = state.silences.push(turn);
+  replica.inFlight += 1;
+  countInFlight(state, turn.caller, 1);
+  if (turn.run !== null) runAdmitted(state, turn.run, turn, replica);
+}
+
+function unhold(state: SchedulerState, turn: Turn): void {
+  dequeue(state, turn);
+  if (turn.ageing !== null) state.ageing.remove(turn.ageing);
+  turn.ageing = null;
+  state.heldTurns -= 1;
+}
+
+function forgetTurn(state: SchedulerState, turn: Turn): void {
+  state.turns.delete(turn.spec.turn);
+  turn.proxy.turns.delete(turn);
+}

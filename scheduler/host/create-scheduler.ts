@@ -1,0 +1,126 @@
+/**
+ * The scheduler as a service: the pure core, fed by one event loop with what proxies, probes and the clock
+ * say, and its effects delivered to the proxies. Keeps nothing on disk; proxies tell it all on resync.
+ */
+import type { AddressInfo } from 'node:net';
+import fastify, { type FastifyInstance } from 'fastify';
+import type { Logger } from 'pino';
+import type { Callers, Policy, ReplicaConfig } from '../../contracts/config-file.ts';
+import type { SchedulerMessage } from '../../contracts/link-protocol.ts';
+import type { Effect, SchedulerEvent } from '../core/events.ts';
+import { describePool } from '../core/pool-view.ts';
+import { createState } from '../core/state.ts';
+import { createEventLoop } from './event-loop.ts';
+import { addRoutes } from './http-routes.ts';
+import { LinkServer } from './link-server.ts';
+import { createMetrics } from './metrics.ts';
+import { createProber } from './prober.ts';
+
+const tickEveryMs = 1_000;
+const defaultProbeIntervalMs = 2_000;
+
+export interface PoolSettings {
+  readonly pool: readonly ReplicaConfig[];
+  readonly policy: Policy;
+  readonly callers: Callers;
+}
+
+export interface SchedulerConfig extends PoolSettings {
+  readonly host: string;
+  /** 0: any free port. */
+  readonly port: number;
+  /** Milliseconds from one probe of a replica to the next; absent: 2,000. */
+  readonly probeIntervalMs?: number;
+}
+
+export interface SchedulerDeps {
+  readonly logger: Logger;
+  /** Where the keys of replicas (`apiKeyEnv`) are read from. */
+  readonly environment: Readonly<Record<string, string | undefined>>;
+}
+
+export interface Scheduler {
+  readonly url: string;
+  readonly port: number;
+  /** Puts another pool, policy or other weights in force; turns in flight and held stay. */
+  reconfigure(settings: PoolSettings): void;
+  /** Closes links, probes and the port. Proxies hold their turns and wait for a scheduler. */
+  close(): Promise<void>;
+}
+
+/** Starts a scheduler; resolves once it listens, rejects when its port cannot be had. */
+export async function createScheduler(config: SchedulerConfig, deps: SchedulerDeps): Promise<Scheduler> {
+  const { logger } = deps;
+  const state = createState(config.policy, config.callers);
+  const metrics = createMetrics(state);
+  let poolSent = '';
+
+  const poolMessage = (): SchedulerMessage => ({
+    type: 'pool',
+    replicas: describePool(state),
+    streamIdleMs: state.policy.streamIdleMs,
+  });
+  const tellPool = (): void => {
+    const message = poolMessage();
+    const text = JSON.stringify(message);
+    if (text === poolSent) return;
+    poolSent = text;
+    links.broadcast(message);
+  };
+  const onEffects = (effects: readonly Effect[], event: SchedulerEvent, tookMs: number): void => {
+    // Proxies must know a replica before a turn is admitted to it.
+    if (event.type === 'replicaProbed' || event.type === 'poolChanged') tellPool();
+    for (const effect of effects) {
+      if (effect.type === 'recorded') metrics.record(effect.record);
+      else {
+        const { proxy, ...message } = effect;
+        links.send(proxy, message);
+      }
+    }
+    metrics.stepped(event.type, tookMs);
+  };
+
+  const loop = createEventLoop(state, { nowMs: () => performance.now(), onEffects });
+  const links = new LinkServer({ logger, submit: loop.submit, poolMessage });
+  const prober = createProber(config.probeIntervalMs ?? defaultProbeIntervalMs, {
+    logger,
+    environment: deps.environment,
+    onProbed(replica, result, tookMs) {
+      metrics.probed(replica.id, result.healthy, tookMs);
+      const { healthy, models, load } = result;
+      loop.submit({ type: 'replicaProbed', replica: replica.id, healthy, models, load });
+    },
+  });
+  const reconfigure = ({ pool, policy, callers }: PoolSettings): void => {
+    loop.submit({ type: 'poolChanged', replicas: pool, policy, callers });
+    prober.watch(pool);
+  };
+
+  const app: FastifyInstance = fastify({ forceCloseConnections: true });
+  addRoutes(app, state, metrics);
+  app.server.on('upgrade', (request, socket, head) => {
+    if (request.url?.split('?')[0] === '/link') links.upgrade(request, socket, head);
+    else socket.end('HTTP/1.1 404 Not Found\r\nConnection: close\r\n\r\n');
+  });
+  try {
+    await app.listen({ host: config.host, port: config.port });
+  } catch (error) {
+    await Promise.all([links.close(), prober.close()]);
+    throw error;
+  }
+  reconfigure(config);
+  const ticks = setInterval(() => loop.submit({ type: 'ticked' }), tickEveryMs);
+
+  const { port } = app.server.address() as AddressInfo;
+  const host = config.host.includes(':') ? `[${config.host}]` : config.host;
+  return {
+    url: `http://${host}:${port}`,
+    port,
+    reconfigure,
+    async close() {
+      clearInterval(ticks);
+      await Promise.all([links.close(), prober.close()]);
+      await app.close();
+    },
+  };
+}

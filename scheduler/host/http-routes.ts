@@ -1,0 +1,28 @@
+/** What the scheduler shows over HTTP. Reads the state; changes nothing. */
+import type { FastifyInstance } from 'fastify';
+import { describeState, describeStatus } from '../core/status.ts';
+import type { SchedulerState } from '../core/state.ts';
+import type { SchedulerMetrics } from './metrics.ts';
+import { describeReadiness } from './readiness.ts';
+
+const maxDebugEntries = 10_000;
+const loopback = new Set(['127.0.0.1', '::1', '::ffff:127.0.0.1']);
+
+export function addRoutes(app: FastifyInstance, state: SchedulerState, metrics: SchedulerMetrics): void {
+  app.get('/status', () => describeStatus(state));
+  app.get('/debug/state', (request, reply) => {
+    if (loopback.has(request.ip)) return describeState(state, maxDebugEntries);
+    reply.code(403);
+    return { error: { message: '/debug is served to this machine only' } };
+  });
+  app.get('/metrics', (_request, reply) => {
+    reply.type(metrics.registry.contentType);
+    return metrics.registry.metrics();
+  });
+  app.get('/healthz', () => ({ status: 'ok' }));
+  app.get('/readyz', (_request, reply) => {
+    const readiness = describeReadiness(state);
+    reply.code(readiness.ready ? 200 : 503);
+    return readiness;
+  });
+}

@@ -1,0 +1,198 @@
+/**
+ * The scheduler's side of `/link`: one WebSocket for each proxy, every message parsed by the schema of the
+ * contract. A proxy says `resync` first and is answered with the pool; then its reports become events and
+ * the core's effects become messages. Decides nothing about turns.
+ *
+ * Bounds: links in number, a message in size, what waits to be sent, the time without a pong. A link that
+ * breaks one is closed; its proxy then counts as lost until it resyncs.
+ */
+import type { IncomingMessage } from 'node:http';
+import type { Duplex } from 'node:stream';
+import type { Logger } from 'pino';
+import { WebSocketServer, type RawData, type WebSocket } from 'ws';
+import { describeFaults } from '../../contracts/config-file.ts';
+import type { ProxyId } from '../../contracts/ids.ts';
+import {
+  proxyMessageSchema,
+  schedulerMessageSchema,
+  type ProxyMessage,
+  type SchedulerMessage,
+} from '../../contracts/link-protocol.ts';
+import type { Submission } from './event-loop.ts';
+
+const maxLinks = 256;
+const maxMessageBytes = 256 * 1024 * 1024;
+const maxUnsentBytes = 64 * 1024 * 1024;
+const pingEveryMs = 5_000;
+/** Pings in a row without an answer after which the link is dead. */
+const maxUnansweredPings = 2;
+
+/** WebSocket close codes: 1008 for what the protocol forbids, 1013 for too many links. */
+const protocolFault = 1008;
+const tryLater = 1013;
+/** What fits into a close frame beside its code. */
+const maxReasonBytes = 123;
+
+export interface LinkDeps {
+  readonly logger: Logger;
+  readonly submit: (event: Submission) => void;
+  readonly poolMessage: () => SchedulerMessage;
+}
+
+interface Link {
+  readonly socket: WebSocket;
+  /** null: it has not said its resync yet. */
+  proxy: ProxyId | null;
+  unansweredPings: number;
+}
+
+export class LinkServer {
+  readonly #deps: LinkDeps;
+  readonly #server = new WebSocketServer({
+    noServer: true,
+    maxPayload: maxMessageBytes,
+    perMessageDeflate: false,
+  });
+  readonly #links = new Set<Link>();
+  readonly #byProxy = new Map<ProxyId, Link>();
+  readonly #pings: NodeJS.Timeout;
+
+  constructor(deps: LinkDeps) {
+    this.#deps = deps;
+    this.#pings = setInterval(() => this.#ping(), pingEveryMs);
+  }
+
+  /** Takes over the upgrade request of a proxy. */
+  upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
+    this.#server.handleUpgrade(request, socket, head, (open) => this.#accept(open));
+  }
+
+  /** Sends to the proxy that has the turn; one that is not connected will say what it has on its resync. */
+  send(proxy: ProxyId, message: SchedulerMessage): void {
+    const link = this.#byProxy.get(proxy);
+    if (link !== undefined) this.#transmit(link, message);
+  }
+
+  /** Sends to every proxy that has resynced. */
+  broadcast(message: SchedulerMessage): void {
+    for (const link of this.#byProxy.values()) this.#transmit(link, message);
+  }
+
+  /** Ends every link; the proxies hold their turns and look for a scheduler. */
+  async close(): Promise<void> {
+    clearInterval(this.#pings);
+    const open = [...this.#links];
+    this.#links.clear();
+    this.#byProxy.clear();
+    for (const link of open) link.socket.terminate();
+    await new Promise<void>((resolve) => {
+      this.#server.close(() => resolve());
+    });
+  }
+
+  #accept(socket: WebSocket): void {
+    if (this.#links.size >= maxLinks) {
+      socket.close(tryLater, `more than ${maxLinks} proxies are linked`);
+      return;
+    }
+    const link: Link = { socket, proxy: null, unansweredPings: 0 };
+    this.#links.add(link);
+    socket.on('message', (data, isBinary) => this.#receive(link, data, isBinary));
+    socket.on('pong', () => {
+      link.unansweredPings = 0;
+    });
+    socket.on('error', (error) => this.#deps.logger.warn({ err: error, proxy: link.proxy }, 'link fault'));
+    socket.on('close', () => this.#drop(link));
+  }
+
+  #receive(link: Link, data: RawData, isBinary: boolean): void {
+    if (!this.#links.has(link)) return;
+    const message = isBinary ? 'a binary message' : parseMessage(textOf(data));
+    if (typeof message === 'string') {
+      this.#refuse(link, message);
+      return;
+    }
+    link.unansweredPings = 0;
+    if (message.type === 'resync') this.#resync(link, message);
+    else if (link.proxy === null) this.#refuse(link, `${message.type} came before resync`);
+    else this.#deps.submit({ ...message, proxy: link.proxy });
+  }
+
+  #resync(link: Link, message: Extract<ProxyMessage, { type: 'resync' }>): void {
+    const { proxy, runs, held, inFlight } = message;
+    if (link.proxy !== null && link.proxy !== proxy) {
+      this.#refuse(link, 'a second resync names another proxy');
+      return;
+    }
+    const before = this.#byProxy.get(proxy);
+    link.proxy = proxy;
+    this.#byProxy.set(proxy, link);
+    // The proxy has a new connection before the old one was seen to be dead: it was never lost.
+    if (before !== undefined && before !== link) this.#end(before);
+    const counts = { runs: runs.length, held: held.length, inFlight: inFlight.length };
+    this.#deps.logger.info({ proxy, ...counts }, 'proxy resynced');
+    this.#transmit(link, this.#deps.poolMessage());
+    this.#deps.submit({ type: 'proxyResynced', proxy, runs, held, inFlight });
+  }
+
+  #refuse(link: Link, reason: string): void {
+    this.#deps.logger.warn({ proxy: link.proxy }, `link closed: ${reason}`);
+    link.socket.close(protocolFault, cutToBytes(reason, maxReasonBytes));
+    this.#drop(link);
+  }
+
+  #end(link: Link): void {
+    link.socket.terminate();
+    this.#drop(link);
+  }
+
+  #drop(link: Link): void {
+    if (!this.#links.delete(link) || link.proxy === null || this.#byProxy.get(link.proxy) !== link) return;
+    this.#byProxy.delete(link.proxy);
+    this.#deps.logger.warn({ proxy: link.proxy }, 'proxy lost');
+    this.#deps.submit({ type: 'proxyLost', proxy: link.proxy });
+  }
+
+  #transmit(link: Link, message: SchedulerMessage): void {
+    if (link.socket.bufferedAmount > maxUnsentBytes) {
+      this.#deps.logger.warn({ proxy: link.proxy }, `link closed: ${maxUnsentBytes} bytes wait to be sent`);
+      this.#end(link);
+      return;
+    }
+    link.socket.send(JSON.stringify(schedulerMessageSchema.parse(message)));
+  }
+
+  #ping(): void {
+    for (const link of this.#links) {
+      if (link.unansweredPings >= maxUnansweredPings) {
+        this.#deps.logger.warn({ proxy: link.proxy }, 'link closed: no answer to pings');
+        this.#end(link);
+        continue;
+      }
+      link.unansweredPings += 1;
+      link.socket.ping();
+    }
+  }
+}
+
+/** The message, or in words what is wrong with it. */
+function parseMessage(text: string): ProxyMessage | string {
+  let json: unknown;
+  try {
+    json = JSON.parse(text);
+  } catch {
+    return 'a message that is not JSON';
+  }
+  const parsed = proxyMessageSchema.safeParse(json);
+  return parsed.success ? parsed.data : `a message with a fault: ${describeFaults(parsed.error)[0] ?? ''}`;
+}
+
+function textOf(data: RawData): string {
+  if (Array.isArray(data)) return Buffer.concat(data).toString('utf8');
+  return Buffer.isBuffer(data) ? data.toString('utf8') : Buffer.from(data).toString('utf8');
+}
+
+/** The longest beginning of `text` that fits, without half a character at its end. */
+function cutToBytes(text: string, maxBytes: number): string {
+  return new TextDecoder().decode(Buffer.from(text).subarray(0, maxBytes), { stream: true });
+}

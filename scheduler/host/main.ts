@@ -1,0 +1,35 @@
+/** Entry point of the scheduler as a process of its own. Logs go to stderr, the ready line to stdout. */
+import { pino } from 'pino';
+import { parseSettings } from '../../contracts/settings.ts';
+import { createScheduler } from './create-scheduler.ts';
+import { readConfig } from './read-config.ts';
+
+async function main(): Promise<void> {
+  const settings = parseSettings(process.env);
+  const { pool, policy, callers } = await readConfig(settings.configPath ?? 'fermata.yaml');
+  const logger = pino({ name: 'scheduler', level: settings.logLevel }, pino.destination(2));
+  const scheduler = await createScheduler(
+    { host: settings.host, port: settings.ports.scheduler, pool, policy, callers },
+    { logger, environment: process.env },
+  );
+  process.stdout.write(`fermata scheduler is ready at ${scheduler.url}\n`);
+  const stop = (): void => {
+    scheduler.close().then(
+      () => process.exit(0),
+      (error: unknown) => {
+        logger.error({ err: error }, 'stop failed');
+        process.exit(1);
+      },
+    );
+  };
+  process.once('SIGINT', stop);
+  process.once('SIGTERM', stop);
+}
+
+try {
+  await main();
+} catch (error) {
+  const words = error instanceof Error ? error.message : String(error);
+  process.stderr.write(`fermata scheduler cannot start: ${words}\n`);
+  process.exit(1);
+}

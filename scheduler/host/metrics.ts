@@ -1,0 +1,136 @@
+/** The scheduler's Prometheus metrics, in a registry of its own. Labels are bounded: no run, no turn. */
+import { Counter, Gauge, Histogram, Registry } from 'prom-client';
+import type { Recorded } from '../core/events.ts';
+import type { CallerState, SchedulerState } from '../core/state.ts';
+
+const maxCallersShown = 20;
+const holdBucketsSeconds = [0.001, 0.005, 0.02, 0.1, 0.5, 1, 2, 5, 10, 30, 60, 120, 300, 600, 1800];
+const stepBucketsSeconds = [0.000_02, 0.000_05, 0.000_1, 0.000_2, 0.000_5, 0.001, 0.005, 0.02, 0.1];
+
+export interface SchedulerMetrics {
+  readonly registry: Registry;
+  record(entry: Recorded): void;
+  stepped(event: string, tookMs: number): void;
+  probed(replica: string, healthy: boolean, tookMs: number): void;
+}
+
+export function createMetrics(state: SchedulerState): SchedulerMetrics {
+  const registry = new Registry();
+  const registers = [registry];
+  const decisions = new Counter({
+    name: 'fermata_scheduler_decisions_total',
+    help: 'Decisions and ends of turns by outcome.',
+    labelNames: ['outcome', 'class'] as const,
+    registers,
+  });
+  const holds = new Histogram({
+    name: 'fermata_scheduler_hold_seconds',
+    help: 'Time from arrival to admission, by class and by whether the turn resumed a run.',
+    labelNames: ['class', 'resumed'] as const,
+    buckets: holdBucketsSeconds,
+    registers,
+  });
+  const admissions = new Counter({
+    name: 'fermata_scheduler_admissions_total',
+    help: 'Admitted turns by replica.',
+    labelNames: ['replica'] as const,
+    registers,
+  });
+  const steps = new Histogram({
+    name: 'fermata_scheduler_step_seconds',
+    help: 'Time to apply one event and deliver its effects.',
+    labelNames: ['event'] as const,
+    buckets: stepBucketsSeconds,
+    registers,
+  });
+  const probes = new Counter({
+    name: 'fermata_scheduler_probes_total',
+    help: 'Probes by replica and result.',
+    labelNames: ['replica', 'result'] as const,
+    registers,
+  });
+  const probeSeconds = new Gauge({
+    name: 'fermata_scheduler_probe_seconds',
+    help: 'Duration of the last probe.',
+    labelNames: ['replica'] as const,
+    registers,
+  });
+  addGauges(state, registers);
+  return {
+    registry,
+    record(entry) {
+      if (entry.metric === 'admitted') {
+        holds.observe({ class: entry.class, resumed: String(entry.resumed) }, entry.holdMs / 1_000);
+        admissions.inc({ replica: entry.replica });
+      }
+      decisions.inc(decisionLabels(entry));
+    },
+    stepped: (event, tookMs) => steps.observe({ event }, tookMs / 1_000),
+    probed(replica, healthy, tookMs) {
+      probes.inc({ replica, result: healthy ? 'healthy' : 'unhealthy' });
+      probeSeconds.set({ replica }, tookMs / 1_000);
+    },
+  };
+}
+
+function decisionLabels(entry: Recorded): { outcome: string; class: string } {
+  switch (entry.metric) {
+    case 'admitted':
+    case 'abandoned':
+      return { outcome: entry.metric, class: entry.class };
+    case 'finished':
+      return { outcome: `finished_${entry.outcome}`, class: entry.class };
+    case 'rejected':
+      return { outcome: `rejected_${entry.code}`, class: '' };
+    case 'dropped':
+      return { outcome: `dropped_${entry.reason}`, class: '' };
+    case 'run_forgotten':
+      return { outcome: `run_forgotten_${entry.reason}`, class: '' };
+    case 'ignored':
+      return { outcome: `ignored_${entry.event}`, class: '' };
+  }
+}
+
+/** Gauges read the state when they are scraped, so they are never behind it. */
+function addGauges(state: SchedulerState, registers: Registry[]): void {
+  const gauge = (name: string, help: string, labelNames: string[], set: (own: Gauge) => void): void => {
+    const own: Gauge = new Gauge({
+      name: `fermata_scheduler_${name}`,
+      help,
+      labelNames,
+      registers,
+      collect() {
+        own.reset();
+        set(own);
+      },
+    });
+  };
+  gauge('held_turns', 'Turns that wait for admission.', [], (own) => own.set(state.heldTurns));
+  gauge('runs', 'Live runs.', [], (own) => own.set(state.runs.size));
+  gauge('links', 'Connected proxies.', [], (own) => {
+    own.set([...state.proxies.values()].filter((proxy) => proxy.lostAtMs === null).length);
+  });
+  gauge('in_flight_turns', 'Turns in flight by replica.', ['replica'], (own) => {
+    for (const replica of state.replicas.values()) own.set({ replica: replica.id }, replica.inFlight);
+  });
+  gauge('replica_healthy', '1 when the last probe found the replica healthy.', ['replica'], (own) => {
+    for (const replica of state.replicas.values()) {
+      own.set({ replica: replica.id }, replica.member && replica.healthy === true ? 1 : 0);
+    }
+  });
+  gauge('paused_interactive_runs', 'Paused interactive runs by replica.', ['replica'], (own) => {
+    for (const replica of state.replicas.values())
+      own.set({ replica: replica.id }, replica.pausedInteractive);
+  });
+  gauge('caller_turns', 'Turns of the busiest callers.', ['caller', 'state'], (own) => {
+    for (const caller of busiest(state)) {
+      own.set({ caller: caller.id, state: 'held' }, caller.heldTurns);
+      own.set({ caller: caller.id, state: 'in_flight' }, caller.inFlight);
+    }
+  });
+}
+
+function busiest(state: SchedulerState): CallerState[] {
+  const turns = (caller: CallerState): number => caller.heldTurns + caller.inFlight;
+  return [...state.callers.values()].toSorted((a, b) => turns(b) - turns(a)).slice(0, maxCallersShown);
+}
