@@ -115,3 +115,16 @@ export const runResultSchema = z.object({
   counters: runCountersSchema,
 });
 export type RunResult = z.infer<typeof runResultSchema>;
+
+/** Query that returns the tools the run offers to its model, as an array of `ListedTool`. */
+export const toolsQuery = 'tools';
+
+/** `ApplicationFailure` types with which a run ends as Failed; its message is readable. */
+export const runFailureTypes = {
+  invalidInput: 'InvalidRunInput',
+  model: 'ModelFailed',
+  tools: 'ToolsUnavailable',
+  unknownTool: 'UnknownToolRepeated',
+  noAnswer: 'NoAnswer',
+  tooLarge: 'TranscriptTooLarge',
+} as const;

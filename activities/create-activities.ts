@@ -1,0 +1,65 @@
+/** The activities of a worker, made from what they need; a test hands in its own. */
+import { activityInfo, cancellationSignal } from '@temporalio/activity';
+import type { Logger } from 'pino';
+import type { ToolServers } from '../contracts/config-file.ts';
+import type { ListedTool } from '../contracts/tool-listing.ts';
+import { textDigest } from '../contracts/transcript-digest.ts';
+import type { RunActivities } from './activity-types.ts';
+import { createCallTool } from './call-tool.ts';
+import { createModelClient } from './model-turn/model-client.ts';
+import { createModelTurn } from './model-turn/model-turn.ts';
+import { createTranscriptCache } from './model-turn/transcript-cache.ts';
+import { createValidator } from './tool-calls/validate-arguments.ts';
+import { createToolRegistry } from './tool-servers/tool-registry.ts';
+import { createWeightedCache } from './weighted-cache.ts';
+
+export interface ActivitiesDeps {
+  /** Root of the proxy, without `/v1`. */
+  readonly proxyUrl: string;
+  readonly toolServers: ToolServers;
+  readonly logger: Logger;
+}
+
+export interface Activities {
+  readonly activities: RunActivities;
+  /** Ends the connections to proxy and tool servers. */
+  close(): Promise<void>;
+}
+
+/** UTF-16 units of tool schemas kept. */
+const toolListLimit = 16_000_000;
+
+export function createActivities(deps: ActivitiesDeps): Activities {
+  const models = createModelClient(deps.proxyUrl);
+  const tools = createToolRegistry(deps.toolServers, { logger: deps.logger });
+  const transcripts = createTranscriptCache();
+  const toolLists = createWeightedCache<readonly ListedTool[]>(toolListLimit);
+  const modelTurn = createModelTurn({
+    models,
+    transcripts,
+    toolLists,
+    validate: createValidator(),
+    nowMs: Date.now,
+  });
+  return {
+    activities: {
+      modelTurn,
+      callTool: createCallTool({ tools, transcripts }),
+      async listTools(names) {
+        const listing = await tools.list(names, cancellationSignal());
+        const text = JSON.stringify(listing.tools);
+        toolLists.set(textDigest(text), listing.tools, text.length);
+        for (const warning of listing.warnings)
+          deps.logger.warn({ run: activityInfo().workflowExecution?.workflowId }, warning);
+        return listing;
+      },
+      async reportRunEnded(runId) {
+        transcripts.forget(runId);
+        await models.endRun(runId, cancellationSignal());
+      },
+    },
+    async close() {
+      await Promise.all([models.close(), tools.close()]);
+    },
+  };
+}

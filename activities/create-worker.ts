@@ -1,0 +1,158 @@
+/**
+ * The worker service: a Temporal worker that runs fermata's workflows and activities, kept running, and
+ * its small HTTP server. Asked to stop it hands its activities on and takes no new ones; it ends no run.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import { Worker, type NativeConnection, type WorkerOptions } from '@temporalio/worker';
+import type { Logger } from 'pino';
+import type { ToolServers } from '../contracts/config-file.ts';
+import { makeWorkflowBundle } from './bundle-workflows.ts';
+import { connectTemporal, type TemporalTarget } from './connect-temporal.ts';
+import { createActivities, type Activities } from './create-activities.ts';
+import { startHealthServer } from './health-server.ts';
+import { installTemporalRuntime, temporalLogger } from './temporal-logger.ts';
+import { createWorkerMetrics, type WorkerMetrics } from './worker-metrics.ts';
+
+export interface WorkerConfig {
+  readonly host: string;
+  /** Of the HTTP server; 0: any free one. */
+  readonly port: number;
+  readonly temporal: TemporalTarget;
+  readonly taskQueue: string;
+  /** Root of the proxy, without `/v1`. */
+  readonly proxyUrl: string;
+  readonly toolServers: ToolServers;
+  /** Absent: the workflows are bundled at start, which takes some seconds. */
+  readonly workflowBundle?: { readonly codePath: string };
+}
+
+export interface FermataWorker {
+  readonly url: string;
+  readonly port: number;
+  close(): Promise<void>;
+}
+
+/** Longest wait before a worker that broke is made anew. */
+const longestRestartMs = 10_000;
+
+/** @throws Error with one readable line when Temporal or the port cannot be had. */
+export async function createWorker(
+  config: WorkerConfig,
+  deps: { readonly logger: Logger },
+): Promise<FermataWorker> {
+  const { logger } = deps;
+  installTemporalRuntime(logger);
+  const workflowBundle = config.workflowBundle ?? (await makeWorkflowBundle(temporalLogger(logger)));
+  const connection = await connectTemporal(config.temporal, { logger });
+  const metrics = createWorkerMetrics();
+  const activities = createActivities({
+    proxyUrl: config.proxyUrl,
+    toolServers: config.toolServers,
+    logger,
+  });
+  const make = async (): Promise<Worker> =>
+    await Worker.create(workerOptions(config, { connection, activities, metrics, workflowBundle }));
+  const first = await make();
+  const supervisor = superviseWorker(first, make, metrics, logger);
+  const stop = async (): Promise<void> => {
+    await supervisor.stop();
+    await activities.close();
+    await connection.close();
+  };
+  try {
+    const health = await startHealthServer({
+      host: config.host,
+      port: config.port,
+      registry: metrics.registry,
+      notReady: supervisor.notReady,
+    });
+    return {
+      url: health.url,
+      port: health.port,
+      async close() {
+        await stop();
+        await health.close();
+      },
+    };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+interface WorkerParts {
+  readonly connection: NativeConnection;
+  readonly activities: Activities;
+  readonly metrics: WorkerMetrics;
+  readonly workflowBundle: NonNullable<WorkerOptions['workflowBundle']>;
+}
+
+function workerOptions(config: WorkerConfig, parts: WorkerParts): WorkerOptions {
+  return {
+    connection: parts.connection,
+    namespace: config.temporal.namespace,
+    taskQueue: config.taskQueue,
+    workflowBundle: parts.workflowBundle,
+    activities: parts.activities.activities,
+    interceptors: { activity: [parts.metrics.interceptor] },
+    // Activities wait for models and tools, they do not compute.
+    maxConcurrentActivityTaskExecutions: 500,
+    // A cancel reaches an activity with its next heartbeat; throttled ones would wait for it.
+    maxHeartbeatThrottleInterval: '2 seconds',
+    // After a worker was killed its runs do not wait longer than this for another one.
+    stickyQueueScheduleToStartTimeout: '5 seconds',
+    // Activities hear of the stop at once and decide themselves: see heartbeat.ts.
+    shutdownGraceTime: 0,
+    shutdownForceTime: '40 seconds',
+  };
+}
+
+interface Supervisor {
+  readonly notReady: () => string | null;
+  stop(): Promise<void>;
+}
+
+/** Keeps a worker running: one that breaks is made anew, however often, until it is stopped. */
+function superviseWorker(
+  first: Worker,
+  make: () => Promise<Worker>,
+  metrics: WorkerMetrics,
+  logger: Logger,
+): Supervisor {
+  const stopping = new AbortController();
+  let current: Worker | null = first;
+  let trouble: string | null = null;
+  const run = async (): Promise<void> => {
+    let waitMs = 1_000;
+    while (!stopping.signal.aborted) {
+      try {
+        current ??= await make();
+        metrics.setPolling(true);
+        trouble = null;
+        const startedMs = performance.now();
+        await current.run();
+        if (performance.now() - startedMs > longestRestartMs) waitMs = 1_000;
+      } catch (error) {
+        trouble = error instanceof Error ? error.message : String(error);
+        logger.error({ error: trouble, waitMs }, 'the worker broke and is started again');
+        await delay(waitMs, undefined, { signal: stopping.signal }).catch(() => undefined);
+        waitMs = Math.min(waitMs * 2, longestRestartMs);
+      } finally {
+        metrics.setPolling(false);
+        current = null;
+      }
+    }
+  };
+  const done = run();
+  return {
+    notReady() {
+      if (stopping.signal.aborted) return 'stopping';
+      return current?.getState() === 'RUNNING' ? null : (trouble ?? 'starting');
+    },
+    async stop() {
+      stopping.abort();
+      if (current?.getState() === 'RUNNING') current.shutdown();
+      await done;
+    },
+  };
+}

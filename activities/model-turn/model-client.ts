@@ -1,0 +1,254 @@
+/**
+ * Streams one model turn through the proxy with the `openai` package. It turns every failure into an
+ * {@link UpstreamFailure}; what that means for the run is `classify-failure.ts`. It never retries: the
+ * activity's own retries are the only ones, so that one failed turn is one request.
+ */
+import OpenAI, { APIConnectionError, APIError } from 'openai';
+import { Agent, fetch as undiciFetch, type RequestInit as UndiciRequestInit } from 'undici';
+import type { ChatMessage } from '../../contracts/chat-messages.ts';
+import { requestHeaders, responseHeaders } from '../../contracts/headers.ts';
+import type { ListedTool } from '../../contracts/tool-listing.ts';
+import type { UpstreamFailure } from './classify-failure.ts';
+import { createReplyCollector, type CollectedReply } from './collect-reply.ts';
+
+export interface TurnRequest {
+  readonly runId: string;
+  readonly turn: number;
+  readonly class: string;
+  readonly caller: string;
+  readonly traceparent?: string | undefined;
+  readonly model: string | null;
+  readonly maxTokens: number;
+  readonly messages: readonly ChatMessage[];
+  readonly tools: readonly ListedTool[];
+}
+
+export interface TurnReply {
+  readonly reply: CollectedReply;
+  /** The model that was asked. */
+  readonly model: string;
+  /** Milliseconds from sending the request to the end of the stream. */
+  readonly totalMs: number;
+  readonly heldMs: number;
+}
+
+export class ModelTurnError extends Error {
+  override readonly name = 'ModelTurnError';
+  readonly failure: UpstreamFailure;
+
+  constructor(failure: UpstreamFailure) {
+    super(failure.message);
+    this.failure = failure;
+  }
+}
+
+export interface ModelClient {
+  /** @throws ModelTurnError for every failure but an abort, which throws what the signal threw. */
+  stream(request: TurnRequest, signal: AbortSignal): Promise<TurnReply>;
+  /** Tells the proxy that the run is over. @throws ModelTurnError */
+  endRun(runId: string, signal: AbortSignal): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** UTF-16 units of one reply; a longer one is broken off. */
+const longestReply = 1_000_000;
+/** A held turn may wait for days before its first byte, so only the connection's own liveness bounds it. */
+const noTimeoutMs = 2 ** 31 - 1;
+/** Above the proxy's own limit for a silent engine: it notices first and says why. */
+const silentStreamMs = 660_000;
+
+/** @param proxyUrl root of the proxy, without `/v1`. */
+export function createModelClient(proxyUrl: string): ModelClient {
+  const agent = new Agent({ headersTimeout: 0, bodyTimeout: silentStreamMs, connect: { timeout: 5_000 } });
+  const fetchThroughAgent = (url: string, init: UndiciRequestInit) =>
+    undiciFetch(url, { ...init, dispatcher: agent });
+  return {
+    stream: async (request, signal) => await streamTurn(proxyUrl, fetchThroughAgent, request, signal),
+    async endRun(runId, signal) {
+      const url = `${proxyUrl}/v1/runs/${encodeURIComponent(runId)}`;
+      try {
+        const response = await fetchThroughAgent(url, { method: 'DELETE', signal });
+        await response.body?.cancel();
+        // A run that the proxy does not know needs no ending.
+        if (response.ok || response.status === 404) return;
+        const message = `the proxy answered ${response.status} to the end of the run`;
+        throw new ModelTurnError({
+          kind: 'status',
+          status: response.status,
+          code: null,
+          message,
+          headers: {},
+        });
+      } catch (error) {
+        throw error instanceof ModelTurnError || signal.aborted ? error : connectionFailure(error);
+      }
+    },
+    close: async () => await agent.destroy(),
+  };
+}
+
+type AgentFetch = (url: string, init: UndiciRequestInit) => ReturnType<typeof undiciFetch>;
+
+async function streamTurn(
+  proxyUrl: string,
+  agentFetch: AgentFetch,
+  request: TurnRequest,
+  signal: AbortSignal,
+): Promise<TurnReply> {
+  const watch: StreamWatch = { answered: false, heldMs: 0, sawDone: false };
+  const client = openAiClient(proxyUrl, agentFetch, watch);
+  const startedMs = performance.now();
+  const headers = identity(request);
+  try {
+    const model = request.model ?? (await firstModel(client, signal));
+    const stream = await client.chat.completions.create(completionBody(request, model), { headers, signal });
+    const collector = createReplyCollector();
+    for await (const chunk of stream) {
+      if (collector.add(chunk) > longestReply) throw replyTooLarge();
+    }
+    // The openai stream ends silently when its signal aborts.
+    signal.throwIfAborted();
+    const reply = collector.reply();
+    if (reply.finishReason === null && !watch.sawDone)
+      throw brokenStream('the stream ended before its reply was complete');
+    const totalMs = Math.round(performance.now() - startedMs);
+    return { reply, model, totalMs, heldMs: Math.min(watch.heldMs, totalMs) };
+  } catch (error) {
+    if (signal.aborted || error instanceof ModelTurnError) throw error;
+    throw describeError(error, watch.answered);
+  }
+}
+
+/** What is learnt of a response beside its chunks. */
+interface StreamWatch {
+  /** Response headers have come. */
+  answered: boolean;
+  heldMs: number;
+  sawDone: boolean;
+}
+
+function openAiClient(proxyUrl: string, agentFetch: AgentFetch, watch: StreamWatch): OpenAI {
+  return new OpenAI({
+    baseURL: `${proxyUrl}/v1`,
+    apiKey: 'fermata',
+    maxRetries: 0,
+    timeout: noTimeoutMs,
+    logLevel: 'off',
+    fetch: async (url, init) => {
+      const response = await agentFetch(urlText(url), init as unknown as UndiciRequestInit);
+      watch.answered = response.ok && (response.headers.get('content-type') ?? '').includes('event-stream');
+      const heldMs = Number(response.headers.get(responseHeaders.heldMs) ?? 0);
+      if (Number.isFinite(heldMs) && heldMs > 0) watch.heldMs = Math.round(heldMs);
+      if (!watch.answered || response.body === null) return response;
+      const body = response.body as unknown as ReadableStream<Uint8Array>;
+      const { status, headers } = response;
+      return new Response(body.pipeThrough(doneWatch(watch)), {
+        status,
+        headers: Object.fromEntries(headers),
+      });
+    },
+  });
+}
+
+function urlText(url: string | URL | Request): string {
+  return typeof url === 'string' ? url : url instanceof URL ? url.href : url.url;
+}
+
+/** Passes bytes on and notices `[DONE]`, which the openai package keeps to itself. */
+function doneWatch(watch: StreamWatch): TransformStream<Uint8Array, Uint8Array> {
+  const mark = '[DONE]';
+  let tail = '';
+  return new TransformStream({
+    transform(chunk, controller) {
+      const text = tail + Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength).toString('latin1');
+      if (/(?:^|\n)data: ?\[DONE\]/.test(text)) watch.sawDone = true;
+      tail = text.slice(-(mark.length + 8));
+      controller.enqueue(chunk);
+    },
+  });
+}
+
+function identity(request: TurnRequest): Record<string, string> {
+  return {
+    [requestHeaders.runId[0]]: request.runId,
+    [requestHeaders.turn[0]]: String(request.turn),
+    [requestHeaders.serviceClass[0]]: request.class,
+    [requestHeaders.caller[0]]: request.caller,
+    ...(request.traceparent === undefined ? {} : { traceparent: request.traceparent }),
+  };
+}
+
+function completionBody(request: TurnRequest, model: string): OpenAI.ChatCompletionCreateParamsStreaming {
+  return {
+    model,
+    messages: [...request.messages] as OpenAI.ChatCompletionMessageParam[],
+    stream: true,
+    stream_options: { include_usage: true },
+    ...(request.maxTokens > 0 ? { max_tokens: request.maxTokens } : {}),
+    ...(request.tools.length === 0
+      ? {}
+      : {
+          tools: request.tools.map((tool) => ({
+            type: 'function' as const,
+            function: { name: tool.name, description: tool.description, parameters: tool.inputSchema },
+          })),
+        }),
+  };
+}
+
+async function firstModel(client: OpenAI, signal: AbortSignal): Promise<string> {
+  const { data } = await client.models.list({ signal });
+  const first = data[0]?.id;
+  if (first !== undefined) return first;
+  const message = 'the pool offers no model; name one, or add a replica to the pool';
+  throw new ModelTurnError({ kind: 'status', status: 503, code: null, message, headers: {} });
+}
+
+function describeError(error: unknown, answered: boolean): ModelTurnError {
+  if (error instanceof APIConnectionError)
+    return answered ? brokenStream(causeText(error)) : connectionFailure(error);
+  if (error instanceof APIError) {
+    if (error.status === undefined)
+      return brokenStream(`the engine reported an error in its stream: ${error.message}`);
+    return new ModelTurnError({
+      kind: 'status',
+      status: Number(error.status),
+      code: typeof error.code === 'string' ? error.code : null,
+      message: error.message,
+      headers: {
+        retryAfterMs: error.headers?.get('retry-after-ms'),
+        retryAfter: error.headers?.get('retry-after'),
+      },
+    });
+  }
+  return answered ? brokenStream(causeText(error)) : connectionFailure(error);
+}
+
+function connectionFailure(error: unknown): ModelTurnError {
+  return new ModelTurnError({
+    kind: 'connection',
+    message: `the proxy could not be reached: ${causeText(error)}`,
+  });
+}
+
+function brokenStream(message: string): ModelTurnError {
+  return new ModelTurnError({ kind: 'broken-stream', message });
+}
+
+function replyTooLarge(): ModelTurnError {
+  return new ModelTurnError({
+    kind: 'too-large',
+    message: `the model's reply is longer than the ${longestReply} characters a run can keep; set maxTokens`,
+  });
+}
+
+/** The innermost message, which says what the outer ones only announce. */
+function causeText(error: unknown): string {
+  let current: unknown = error;
+  for (let depth = 0; depth < 4 && current instanceof Error && current.cause instanceof Error; depth += 1) {
+    current = current.cause;
+  }
+  if (!(current instanceof Error)) return String(current);
+  const code = (current as NodeJS.ErrnoException).code;
+  return current.message === '' ? (code ?? current.name) : current.message;
+}

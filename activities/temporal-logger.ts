@@ -1,0 +1,28 @@
+/** Temporal's logger interface on top of pino, and its runtime set up once a process. */
+import { Runtime, type Logger as TemporalLogger, type LogLevel, type LogMetadata } from '@temporalio/worker';
+import type { Logger } from 'pino';
+
+const pinoLevels = { TRACE: 'trace', DEBUG: 'debug', INFO: 'info', WARN: 'warn', ERROR: 'error' } as const;
+
+export function temporalLogger(logger: Logger): TemporalLogger {
+  const log = (level: LogLevel, message: string, meta?: LogMetadata): void => {
+    logger[pinoLevels[level]](meta ?? {}, message);
+  };
+  return {
+    log,
+    trace: (message, meta) => log('TRACE', message, meta),
+    debug: (message, meta) => log('DEBUG', message, meta),
+    info: (message, meta) => log('INFO', message, meta),
+    warn: (message, meta) => log('WARN', message, meta),
+    error: (message, meta) => log('ERROR', message, meta),
+  };
+}
+
+let installed = false;
+
+/** Once a process: Temporal must not take the signals, which belong to the process that hosts the worker. */
+export function installTemporalRuntime(logger: Logger): void {
+  if (installed) return;
+  installed = true;
+  Runtime.install({ logger: temporalLogger(logger), shutdownSignals: [] });
+}

@@ -1,0 +1,143 @@
+/**
+ * MCP over the standard streams of a child process in a process group of its own, so that closing ends
+ * what a package runner started too. Lines that are no JSON-RPC are noise and passed over. It does not
+ * restart anything: that is `tool-server.ts`.
+ */
+import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
+import { StringDecoder } from 'node:string_decoder';
+import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client';
+import { parseJSONRPCMessage, serializeMessage } from '@modelcontextprotocol/client';
+
+export interface StdioServer {
+  readonly command: string;
+  readonly args: readonly string[];
+  /** The whole environment of the process. */
+  readonly env: Readonly<Record<string, string>>;
+  readonly cwd?: string | undefined;
+}
+
+/** UTF-16 units of one message; a longer one closes the connection. */
+const longestMessage = 32_000_000;
+const exitAfterStdinEndMs = 1_000;
+const exitAfterTermMs = 1_000;
+
+export interface StdioTransport extends Transport {
+  /** Process group of the server; null before the start. */
+  readonly processGroup: number | null;
+}
+
+/** @param onNoise gets each line that is no message, and each line of stderr. */
+export function createStdioTransport(server: StdioServer, onNoise: (line: string) => void): StdioTransport {
+  let child: ChildProcessWithoutNullStreams | null = null;
+  let exited: Promise<void> = Promise.resolve();
+  const transport: StdioTransport = {
+    get processGroup() {
+      return child?.pid ?? null;
+    },
+    async start() {
+      const started = spawn(server.command, [...server.args], {
+        env: { ...server.env },
+        cwd: server.cwd,
+        detached: true,
+        stdio: ['pipe', 'pipe', 'pipe'],
+      });
+      child = started;
+      exited = new Promise((resolve) => {
+        started.once('exit', () => {
+          resolve();
+          transport.onclose?.();
+        });
+      });
+      started.stdin.on('error', (error) => transport.onerror?.(error));
+      readLines(started.stderr, onNoise, () => undefined);
+      readLines(
+        started.stdout,
+        (line) => {
+          const message = parseMessage(line);
+          if (message === null) onNoise(line);
+          else transport.onmessage?.(message);
+        },
+        () => {
+          transport.onerror?.(new Error('the tool server sent a message that is too long'));
+          void transport.close();
+        },
+      );
+      await new Promise<void>((resolve, reject) => {
+        started.once('spawn', resolve);
+        started.once('error', (error) => {
+          child = null;
+          reject(error);
+        });
+      });
+    },
+    async send(message) {
+      const stdin = child?.stdin;
+      if (stdin === undefined || !stdin.writable) throw new Error('the tool server has exited');
+      await new Promise<void>((resolve, reject) => {
+        stdin.write(serializeMessage(message), (error) => (error ? reject(error) : resolve()));
+      });
+    },
+    async close() {
+      const closing = child;
+      child = null;
+      if (closing?.pid === undefined) return;
+      closing.stdin.end();
+      if (!(await settledWithin(exited, exitAfterStdinEndMs))) {
+        signalGroup(closing.pid, 'SIGTERM');
+        await settledWithin(exited, exitAfterTermMs);
+      }
+      // The leader may be gone while processes that it started live on.
+      signalGroup(closing.pid, 'SIGKILL');
+      await exited;
+    },
+  };
+  return transport;
+}
+
+/** Ends a whole process group; one that is gone already is no fault. */
+export function signalGroup(group: number, signal: 'SIGTERM' | 'SIGKILL'): void {
+  try {
+    process.kill(-group, signal);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+  }
+}
+
+function readLines(
+  stream: NodeJS.ReadableStream,
+  onLine: (line: string) => void,
+  onTooLong: () => void,
+): void {
+  const decoder = new StringDecoder('utf8');
+  let rest = '';
+  stream.on('error', () => undefined);
+  stream.on('data', (bytes: Buffer) => {
+    rest += decoder.write(bytes);
+    const lines = rest.split('\n');
+    rest = lines.pop() ?? '';
+    for (const line of lines) if (line.trim() !== '') onLine(line);
+    if (rest.length <= longestMessage) return;
+    rest = '';
+    onTooLong();
+  });
+}
+
+function parseMessage(line: string): JSONRPCMessage | null {
+  try {
+    return parseJSONRPCMessage(JSON.parse(line));
+  } catch {
+    return null;
+  }
+}
+
+async function settledWithin(promise: Promise<void>, limitMs: number): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined;
+  const timeout = new Promise<boolean>((resolve) => {
+    timer = setTimeout(() => resolve(false), limitMs);
+  });
+  try {
+    return await Promise.race([promise.then(() => true), timeout]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,109 @@
+/**
+ * All tool servers of a worker: their tools under the names that models see, and calls by server. A
+ * server that cannot be listed in time is left out with a warning; it never holds up the others.
+ */
+import type { CallToolResult, Tool } from '@modelcontextprotocol/client';
+import type { Logger } from 'pino';
+import type { ToolServers } from '../../contracts/config-file.ts';
+import type { ListedTool, ToolListing } from '../../contracts/tool-listing.ts';
+import { nameTools } from '../tool-calls/tool-names.ts';
+import { messageOf, ToolServerError } from './call-failure.ts';
+import { createToolServer, type ServerCall, type ToolServer } from './tool-server.ts';
+
+export interface ToolRegistry {
+  /** @param names only these; null: all. */
+  list(names: readonly string[] | null, signal: AbortSignal): Promise<ToolListing>;
+  /** @throws ToolServerError, or what the signal threw. */
+  call(server: string, call: ServerCall, signal: AbortSignal): Promise<CallToolResult>;
+  close(): Promise<void>;
+}
+
+/** Milliseconds that a listing waits for one server. */
+const serverListMs = 5_000;
+/** Bytes of JSON of a whole listing: it becomes one entry in a run's history. */
+const listingLimitBytes = 1_000_000;
+
+export function createToolRegistry(configs: ToolServers, deps: { readonly logger: Logger }): ToolRegistry {
+  const servers = new Map<string, ToolServer>(
+    Object.entries(configs).map(([name, config]) => [name, createToolServer(name, config, deps.logger)]),
+  );
+  return {
+    async list(names, signal) {
+      const listed = await Promise.all(
+        [...servers].map(([name, server]) => listServer(name, server, signal)),
+      );
+      const all = listed.flatMap(({ server, tools }) => tools.map((tool) => ({ server, tool })));
+      const toolNames = nameTools(all.map(({ server, tool }) => ({ server, serverTool: tool.name })));
+      const tools = all.map(({ server, tool }, index) => listedTool(toolNames[index] ?? '', server, tool));
+      const chosen = names === null ? tools : tools.filter((tool) => names.includes(tool.name));
+      return withinLimit(
+        chosen,
+        listed.flatMap(({ warnings }) => warnings),
+      );
+    },
+    async call(serverName, call, signal) {
+      const server = servers.get(serverName);
+      if (server !== undefined) return await server.call(call, signal);
+      throw new ToolServerError('not-sent', `this worker has no tool server '${serverName}'`);
+    },
+    async close() {
+      await Promise.all([...servers.values()].map((server) => server.close()));
+    },
+  };
+}
+
+interface ServerTools {
+  readonly server: string;
+  readonly tools: readonly Tool[];
+  readonly warnings: readonly string[];
+}
+
+async function listServer(name: string, server: ToolServer, signal: AbortSignal): Promise<ServerTools> {
+  const limit = AbortSignal.timeout(serverListMs);
+  try {
+    const list = await raceWith(server.list(AbortSignal.any([signal, limit])), limit);
+    return { server: name, ...list };
+  } catch (error) {
+    signal.throwIfAborted();
+    const why = limit.aborted ? `did not answer within ${serverListMs / 1_000} s` : messageOf(error);
+    return { server: name, tools: [], warnings: [`${name}: ${why}; its tools are left out`] };
+  }
+}
+
+/** Opening a connection does not hear the signal; the listing does not wait for it all the same. */
+async function raceWith<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  const aborted = new Promise<never>((_resolve, reject) => {
+    signal.addEventListener('abort', () => reject(new Error('timed out')), { once: true });
+  });
+  work.catch(() => undefined);
+  return await Promise.race([work, aborted]);
+}
+
+function listedTool(name: string, server: string, tool: Tool): ListedTool {
+  const { readOnlyHint, destructiveHint, idempotentHint } = tool.annotations ?? {};
+  return {
+    name,
+    server,
+    serverTool: tool.name,
+    description: tool.description ?? tool.title ?? '',
+    inputSchema: tool.inputSchema,
+    annotations: {
+      ...(readOnlyHint === undefined ? {} : { readOnlyHint }),
+      ...(destructiveHint === undefined ? {} : { destructiveHint }),
+      ...(idempotentHint === undefined ? {} : { idempotentHint }),
+    },
+  };
+}
+
+function withinLimit(tools: readonly ListedTool[], warnings: readonly string[]): ToolListing {
+  const kept: ListedTool[] = [];
+  let bytes = 0;
+  for (const tool of tools) {
+    bytes += Buffer.byteLength(JSON.stringify(tool));
+    if (bytes > listingLimitBytes) break;
+    kept.push(tool);
+  }
+  const left = tools.length - kept.length;
+  const note = `${left} tools are left out: the list is larger than ${listingLimitBytes} bytes; name the tools a run needs`;
+  return { tools: kept, warnings: left === 0 ? [...warnings] : [...warnings, note] };
+}

@@ -1,0 +1,67 @@
+/** Prometheus metrics of a worker: how its activities went, and whether it polls. */
+import type { ActivityExecuteInput, ActivityInterceptorsFactory } from '@temporalio/worker';
+import { Counter, Gauge, Histogram, Registry } from 'prom-client';
+
+export interface WorkerMetrics {
+  readonly registry: Registry;
+  readonly interceptor: ActivityInterceptorsFactory;
+  setPolling(polling: boolean): void;
+}
+
+export function createWorkerMetrics(): WorkerMetrics {
+  const registry = new Registry();
+  const registers = [registry];
+  const duration = new Histogram({
+    name: 'fermata_worker_activity_seconds',
+    help: 'Duration of activity attempts.',
+    labelNames: ['activity', 'outcome'],
+    buckets: [0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300, 1_800],
+    registers,
+  });
+  const running = new Gauge({
+    name: 'fermata_worker_activities_running',
+    help: 'Activity attempts that run now.',
+    labelNames: ['activity'],
+    registers,
+  });
+  const failures = new Counter({
+    name: 'fermata_worker_activity_failures_total',
+    help: 'Failed activity attempts by failure type.',
+    labelNames: ['activity', 'type'],
+    registers,
+  });
+  const polling = new Gauge({
+    name: 'fermata_worker_polling',
+    help: '1 while the worker asks Temporal for work.',
+    registers,
+  });
+  return {
+    registry,
+    setPolling: (value) => polling.set(value ? 1 : 0),
+    interceptor: ({ info }) => ({
+      inbound: {
+        async execute(input: ActivityExecuteInput, next) {
+          const activity = info.activityType;
+          running.inc({ activity });
+          const endTimer = duration.startTimer({ activity });
+          try {
+            const result = await next(input);
+            endTimer({ outcome: 'ok' });
+            return result;
+          } catch (error) {
+            endTimer({ outcome: 'failed' });
+            failures.inc({ activity, type: failureType(error) });
+            throw error;
+          } finally {
+            running.dec({ activity });
+          }
+        },
+      },
+    }),
+  };
+}
+
+function failureType(error: unknown): string {
+  if (!(error instanceof Error)) return 'unknown';
+  return (error as { type?: string | null }).type ?? error.name;
+}

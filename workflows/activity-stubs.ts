@@ -1,0 +1,51 @@
+/**
+ * The activities as the workflows call them, with their time limits and retries. Long waits are normal:
+ * a turn may be held for hours, so what ends a lost attempt is its missing heartbeat, not its age.
+ */
+import { ActivityCancellationType, proxyActivities, proxyLocalActivities } from '@temporalio/workflow';
+import type { RunActivities } from '../activities/activity-types.ts';
+
+/** Attempts of a tool that may be repeated. */
+export const repeatableAttempts = 3;
+
+const longRunning = {
+  startToCloseTimeout: '7 days',
+  heartbeatTimeout: '10 seconds',
+  cancellationType: ActivityCancellationType.TRY_CANCEL,
+} as const;
+
+/** Which failures are retried, and after how long, is what the activity says of each. */
+export const modelActivities = proxyActivities<Pick<RunActivities, 'modelTurn'>>({
+  ...longRunning,
+  retry: { initialInterval: '1 second', backoffCoefficient: 2, maximumInterval: '30 seconds' },
+});
+
+/** Calls that must never be repeated: an attempt that is lost stays lost. */
+export const onceActivities = proxyActivities<Pick<RunActivities, 'callTool'>>({
+  ...longRunning,
+  retry: { maximumAttempts: 1 },
+});
+
+export const repeatableActivities = proxyActivities<Pick<RunActivities, 'callTool'>>({
+  ...longRunning,
+  retry: { initialInterval: '1 second', backoffCoefficient: 2, maximumAttempts: repeatableAttempts },
+});
+
+export const listingActivities = proxyActivities<Pick<RunActivities, 'listTools'>>({
+  startToCloseTimeout: '20 seconds',
+  retry: { initialInterval: '500 milliseconds', maximumAttempts: 5 },
+});
+
+/** After an answer: nothing at the engine waits for it, and a local activity costs no dispatch. */
+export const quickEndReport = proxyLocalActivities<Pick<RunActivities, 'reportRunEnded'>>({
+  startToCloseTimeout: '1 second',
+  scheduleToCloseTimeout: '2 seconds',
+  retry: { initialInterval: '200 milliseconds', maximumAttempts: 2 },
+});
+
+/** After a cancel or a failure: sent at once with the commands of the same workflow task. */
+export const endReport = proxyActivities<Pick<RunActivities, 'reportRunEnded'>>({
+  startToCloseTimeout: '3 seconds',
+  scheduleToCloseTimeout: '10 seconds',
+  retry: { initialInterval: '200 milliseconds', maximumInterval: '2 seconds' },
+});

@@ -1,0 +1,103 @@
+/**
+ * Everything a run remembers between two steps, as one plain value: it can be carried over to a next
+ * workflow execution as it is. Pure.
+ */
+import type { ChatMessage } from '../contracts/chat-messages.ts';
+import type { Handle } from '../contracts/ids.ts';
+import { memoTextLimit, zeroCounters } from '../contracts/run.ts';
+import type { RunCounters, RunInput, RunMemo, RunStatus } from '../contracts/run.ts';
+import type { ListedTool } from '../contracts/tool-listing.ts';
+import { textDigest } from '../contracts/transcript-digest.ts';
+import { cutText, firstLine } from './text.ts';
+import { appendMessages, emptyTranscript } from './transcript.ts';
+import type { Transcript } from './transcript.ts';
+
+export interface RunState {
+  readonly handle: Handle;
+  readonly input: RunInput;
+  /** null until the first turn has settled it. */
+  readonly model: string | null;
+  readonly tools: readonly ListedTool[];
+  /** `textDigest` of the JSON of `tools`. */
+  readonly toolsDigest: string;
+  readonly transcript: Transcript;
+  readonly counters: RunCounters;
+  /** How often the model asked for each name that is no tool. */
+  readonly unknownNames: Readonly<Record<string, number>>;
+  readonly status: RunStatus;
+  readonly phase: string;
+  readonly reason: string | null;
+}
+
+/** A run before its first step. */
+export function startRun(handle: Handle, input: RunInput): RunState {
+  const opening: ChatMessage[] = [];
+  if (input.system !== undefined) opening.push({ role: 'system', content: input.system });
+  opening.push({ role: 'user', content: input.task });
+  return {
+    handle,
+    input,
+    model: input.model,
+    tools: [],
+    toolsDigest: textDigest('[]'),
+    transcript: appendMessages(emptyTranscript, opening),
+    counters: zeroCounters,
+    unknownNames: {},
+    status: 'Running',
+    phase: 'starting',
+    reason: null,
+  };
+}
+
+/** The run after its end. */
+export function endRun(
+  state: RunState,
+  status: 'Completed' | 'Failed' | 'Cancelled',
+  reason: string | null,
+): RunState {
+  return {
+    ...state,
+    status,
+    phase: 'ended',
+    reason: reason === null ? null : cutText(reason, memoTextLimit),
+  };
+}
+
+/** What readers see of the run. The last text of the model goes along only when the run did not complete. */
+export function memoOf(state: RunState): RunMemo {
+  const unfinished = state.status === 'Failed' || state.status === 'Cancelled';
+  return {
+    status: state.status,
+    phase: state.phase,
+    summary: firstLine(state.input.task, 200),
+    model: state.model,
+    class: state.input.class,
+    caller: state.input.caller,
+    root: state.handle,
+    parent: null,
+    counters: state.counters,
+    reason: state.reason,
+    partial: unfinished ? lastText(state.transcript.messages) : null,
+  };
+}
+
+/** A short state in Markdown, for Temporal's own pages. */
+export function detailsOf(state: RunState): string {
+  const { counters } = state;
+  const lines = [
+    `**${state.status}**: ${state.phase}${state.reason === null ? '' : `: ${state.reason}`}`,
+    '',
+    `- model ${state.model ?? '(first of the pool)'}, class ${state.input.class}, caller ${state.input.caller}`,
+    `- ${counters.turns} turns, ${counters.toolCalls} of ${state.input.maxToolCalls} tool calls, ${counters.failedToolCalls} failed`,
+    `- ${counters.promptTokens} prompt tokens (${counters.cachedTokens} cached), ${counters.completionTokens} completion tokens`,
+    `- ${counters.modelMs} ms model, ${counters.toolMs} ms tools, ${counters.heldMs} ms held`,
+  ];
+  return lines.join('\n');
+}
+
+function lastText(messages: readonly ChatMessage[]): string | null {
+  const last = messages.findLast(
+    (message) => message.role === 'assistant' && (message.content ?? '').trim() !== '',
+  );
+  return last === undefined ? null : cutText(last.content ?? '', memoTextLimit);
+}
