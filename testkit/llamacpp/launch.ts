@@ -38,8 +38,8 @@ export interface LlamaCpp {
   readonly url: string;
   readonly model: string;
   readonly pid: number;
-  /** Resolves when the process has ended, by itself or not. */
-  readonly ended: Promise<void>;
+  /** Resolves when the process has exited, by itself or not. */
+  readonly exited: Promise<void>;
   close(): Promise<void>;
 }
 
@@ -57,7 +57,7 @@ export async function startLlamaCpp(options: LlamaCppOptions): Promise<LlamaCpp>
   // A child that is gone before its stdin is closed is no fault of ours.
   child.stdin.on('error', () => undefined);
   const tail = keepTail(child, log);
-  const ended = new Promise<void>((resolve) => {
+  const exited = new Promise<void>((resolve) => {
     child.once('close', () => {
       log?.end();
       resolve();
@@ -67,12 +67,12 @@ export async function startLlamaCpp(options: LlamaCppOptions): Promise<LlamaCpp>
     });
   });
   const close = async (): Promise<void> => {
-    await end(child, ended);
+    await end(child, exited);
   };
   try {
     const { url, model } = await readReady(child, startTimeoutMs);
     await awaitHealth(url, startTimeoutMs);
-    return { url, model, pid: child.pid ?? 0, ended, close };
+    return { url, model, pid: child.pid ?? 0, exited, close };
   } catch (error) {
     await close();
     const reason = error instanceof Error ? error.message : String(error);
@@ -117,7 +117,7 @@ async function readReady(child: Child, timeoutMs: number): Promise<z.infer<typeo
         fail(error.message);
       });
       child.once('close', (code, signal) => {
-        fail(`ended with ${signal ?? `code ${String(code)}`}`);
+        fail(`exited with ${signal ?? `code ${String(code)}`}`);
       });
       lines.on('line', (line) => {
         const parsed = parseReady(line);
@@ -155,9 +155,9 @@ async function awaitHealth(url: string, timeoutMs: number): Promise<void> {
 }
 
 /** Asks by closing its stdin, kills after 3 s. */
-async function end(child: Child, ended: Promise<void>): Promise<void> {
+async function end(child: Child, exited: Promise<void>): Promise<void> {
   child.stdin.end();
   const timer = setTimeout(() => child.kill('SIGKILL'), killAfterMs);
-  await ended;
+  await exited;
   clearTimeout(timer);
 }

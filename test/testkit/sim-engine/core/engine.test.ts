@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { advance, nextEventAtMs } from '../../../../testkit/sim-engine/core/advance.ts';
 import type { EngineConfig } from '../../../../testkit/sim-engine/core/engine-config.ts';
