@@ -1,0 +1,40 @@
+/**
+ * What makes an endpoint that carries turns: its path, how to read its request, and how to read the copy
+ * of its replies. A new API is a new descriptor; the path of a turn stays one.
+ */
+import type { Api } from '../../contracts/config-file.ts';
+import type { PoolReplica } from '../../contracts/link-protocol.ts';
+import type { ServiceClass } from '../../contracts/service-class.ts';
+import type { Conversation } from '../identity/conversation.ts';
+import type { ReplyReader } from '../reply/reply-reader.ts';
+import type { FinishingReader } from '../reply/usage-withholder.ts';
+
+export interface TurnRequest {
+  /** What a replica must serve. */
+  readonly api: Api;
+  /** Below a replica's root. */
+  readonly upstreamPath: string;
+  /** null: whatever the pool serves. */
+  readonly model: string | null;
+  /** Tokens the request allows for the reply; null when it sets no limit. */
+  readonly maxTokens: number | null;
+  readonly conversation: Conversation;
+  /** The bytes that go to the engine: the client's own but for {@link withholdUsage} and {@link translate}. */
+  bodyFor(replica: PoolReplica): Buffer;
+  /** A stream's usage was asked for by us, so its chunk is kept from the client. */
+  readonly withholdUsage: boolean;
+  /** Overrides the class that the headers name. */
+  readonly class: ServiceClass | null;
+  /** Set when this request is one of ours: it is a run of its own, and a 200 is answered with this instead. */
+  readonly translate: ((reply: Buffer) => string) | null;
+  streamReader(): FinishingReader;
+  bodyReader(): ReplyReader;
+}
+
+export interface ApiDescriptor {
+  /** Name in the access log and the metrics. */
+  readonly name: string;
+  readonly path: string;
+  /** @throws Fault `invalid_json` or `invalid_request`. */
+  readRequest(body: Buffer): TurnRequest;
+}

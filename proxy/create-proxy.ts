@@ -1,0 +1,126 @@
+/**
+ * The proxy as a service: puts its parts together, listens, and stops in order. The path of a turn is in
+ * `serve-turn.ts`; nothing here looks into a request.
+ */
+import Fastify, { type FastifyInstance } from 'fastify';
+import type { AddressInfo } from 'node:net';
+import type { Logger } from 'pino';
+import type { TurnId } from '../contracts/ids.ts';
+import { createEngineAgent } from './forward/engine-agent.ts';
+import { drawProxyId } from './identity/draw-ids.ts';
+import { RunMemory } from './identity/run-memory.ts';
+import { defaultLimits, type ProxyLimits } from './limits.ts';
+import { LinkClient } from './link/link-client.ts';
+import { LiveTurns } from './link/live-turns.ts';
+import { ReplicaPool } from './link/replica-pool.ts';
+import { RunRegistry } from './link/run-registry.ts';
+import { createMetrics } from './metrics.ts';
+import type { ProxyContext } from './proxy-context.ts';
+import { addRoutes } from './routes.ts';
+
+export interface ProxyConfig {
+  readonly host: string;
+  /** 0: any free one. */
+  readonly port: number;
+  /** http or https address of the scheduler. */
+  readonly schedulerUrl: string;
+  readonly limits?: Partial<ProxyLimits>;
+}
+
+export interface ProxyDeps {
+  readonly logger: Logger;
+  /** Where the replicas' keys are, by the names in their entries. */
+  readonly environment: Readonly<Record<string, string | undefined>>;
+}
+
+export interface Proxy {
+  readonly url: string;
+  readonly port: number;
+  /** Stops taking requests, refuses held turns, lets streams finish within `limits.drainMs`, cuts the rest. */
+  close(): Promise<void>;
+}
+
+/** Resolves when it listens; the link to the scheduler may come up later. Rejects when the port is taken. */
+export async function createProxy(config: ProxyConfig, deps: ProxyDeps): Promise<Proxy> {
+  const limits = { ...defaultLimits, ...config.limits };
+  const context = createContext(config.schedulerUrl, limits, deps);
+  const app = createServer(limits);
+  const stop = { draining: false };
+  addRoutes(app, context, stop);
+  await app.listen({ host: config.host, port: config.port });
+  context.link.start(context);
+  const sweeper = setInterval(() => {
+    context.memory.sweep(context.nowMs());
+    context.runs.sweep(context.nowMs());
+  }, limits.sweepEveryMs);
+  const { port } = app.server.address() as AddressInfo;
+  const host = config.host.includes(':') ? `[${config.host}]` : config.host;
+  let closing: Promise<void> | null = null;
+  return {
+    url: `http://${host}:${port}`,
+    port,
+    close: async () => {
+      stop.draining = true;
+      clearInterval(sweeper);
+      closing ??= drainAndClose(app, context);
+      await closing;
+    },
+  };
+}
+
+function createContext(schedulerUrl: string, limits: ProxyLimits, deps: ProxyDeps): ProxyContext {
+  const nowMs = (): number => performance.now();
+  const proxy = drawProxyId();
+  const link = new LinkClient(schedulerUrl, proxy);
+  const runs = new RunRegistry({ maxRuns: limits.liveRuns, forgetAfterMs: limits.forgetAfterMs });
+  const turns = new LiveTurns({
+    runs,
+    send: (message) => link.send(message),
+    nowMs,
+    maxHeld: limits.heldTurns,
+  });
+  let turnCount = 0;
+  return {
+    link,
+    turns,
+    runs,
+    pool: new ReplicaPool(),
+    memory: new RunMemory({ maxEntries: limits.rememberedKeys, lifetimeMs: limits.forgetAfterMs }),
+    agent: createEngineAgent(limits.connectTimeoutMs),
+    metrics: createMetrics({
+      active: () => turns.inFlightCount,
+      held: () => turns.heldCount,
+      linked: () => link.connected,
+    }),
+    logger: deps.logger,
+    limits,
+    environment: deps.environment,
+    nowMs,
+    nextTurnId: () => `${proxy}.${(turnCount += 1).toString(36)}` as TurnId,
+  };
+}
+
+function createServer(limits: ProxyLimits): FastifyInstance {
+  return Fastify({
+    logger: false,
+    // Ours answers, in the same error shape as everything else.
+    return503OnClosing: false,
+    requestTimeout: limits.requestTimeoutMs,
+    http: { maxHeaderSize: limits.headerBytes, noDelay: true },
+  });
+}
+
+async function drainAndClose(app: FastifyInstance, context: ProxyContext): Promise<void> {
+  const { turns, limits } = context;
+  const closed = app.close();
+  turns.drain();
+  if (!(await turns.whenNoneInFlight(limits.drainMs))) {
+    context.logger.warn({ turns: turns.inFlightCount }, 'cutting turns that did not finish in time');
+    turns.cut();
+  }
+  await context.link.close();
+  await context.agent.destroy();
+  const cutOff = setTimeout(() => app.server.closeAllConnections(), limits.lastBytesMs);
+  await closed;
+  clearTimeout(cutOff);
+}

@@ -1,0 +1,85 @@
+/**
+ * Which headers go from one hop to the next. Pure. Framing belongs to each hop, so nothing of it is ever
+ * copied (RFC 9110, 7.6.1); credentials belong to one side; everything else passes unchanged.
+ */
+import { requestHeaders, responseHeaders } from '../../contracts/headers.ts';
+
+const hopByHop: ReadonlySet<string> = new Set([
+  'connection',
+  'keep-alive',
+  'proxy-authenticate',
+  'proxy-authorization',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+]);
+
+/** What a request does not keep beside that: framing, credentials, our own names, and what is set anew. */
+const requestOnly: ReadonlySet<string> = new Set([
+  'host',
+  'content-length',
+  'expect',
+  'authorization',
+  'accept-encoding',
+  ...Object.values(requestHeaders).flat(),
+]);
+
+const ownResponseHeaders: ReadonlySet<string> = new Set(Object.values(responseHeaders));
+
+/** Names that a `connection` header lists as belonging to its hop. */
+function namedByConnection(pairs: readonly string[]): ReadonlySet<string> {
+  const names = new Set<string>();
+  for (let index = 0; index + 1 < pairs.length; index += 2) {
+    if (pairs[index]?.toLowerCase() !== 'connection') continue;
+    for (const name of (pairs[index + 1] ?? '').split(',')) names.add(name.trim().toLowerCase());
+  }
+  return names;
+}
+
+/**
+ * The headers of the request to the replica.
+ * @param pairs name, value, name, value, … as the client sent them.
+ * @param apiKey the replica's own key, if it has one.
+ */
+export function upstreamRequestHeaders(pairs: readonly string[], apiKey: string | null): string[] {
+  const named = namedByConnection(pairs);
+  const out: string[] = [];
+  for (let index = 0; index + 1 < pairs.length; index += 2) {
+    const name = (pairs[index] ?? '').toLowerCase();
+    if (hopByHop.has(name) || requestOnly.has(name) || named.has(name)) continue;
+    out.push(name, pairs[index + 1] ?? '');
+  }
+  // A packed reply could not be read: neither its usage nor how the turn ended.
+  out.push('accept-encoding', 'identity');
+  if (apiKey !== null) out.push('authorization', `Bearer ${apiKey}`);
+  return out;
+}
+
+/**
+ * The headers of the response to the client, ours not included.
+ * @param pairs name, value, … as the replica sent them.
+ * @param keepLength false when the body may lose bytes on its way.
+ */
+export function clientResponseHeaders(pairs: readonly string[], keepLength: boolean): string[] {
+  const named = namedByConnection(pairs);
+  const names = pairs.filter((_, index) => index % 2 === 0).map((name) => name.toLowerCase());
+  const lengthHolds = keepLength && !names.includes('transfer-encoding');
+  const out: string[] = [];
+  for (let index = 0; index + 1 < pairs.length; index += 2) {
+    const name = names[index / 2] ?? '';
+    if (hopByHop.has(name) || named.has(name) || ownResponseHeaders.has(name)) continue;
+    if (name === 'content-length' && !lengthHolds) continue;
+    out.push(pairs[index] ?? '', pairs[index + 1] ?? '');
+  }
+  return out;
+}
+
+/** The value of a header, or null; names are compared without case. */
+export function headerValue(pairs: readonly string[], name: string): string | null {
+  for (let index = 0; index + 1 < pairs.length; index += 2) {
+    if (pairs[index]?.toLowerCase() === name) return pairs[index + 1] ?? null;
+  }
+  return null;
+}

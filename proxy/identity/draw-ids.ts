@@ -1,0 +1,26 @@
+/** Draws the ids that a proxy makes: runs, itself. Random, so not for pure code. */
+import { randomBytes } from 'node:crypto';
+import type { ProxyId, RunId } from '../../contracts/ids.ts';
+
+const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+/** The largest multiple of 62 that a byte can hold: bytes from it on are drawn again, for an even spread. */
+const evenBytes = 248;
+
+function drawBase62(length: number): string {
+  let text = '';
+  while (text.length < length) {
+    for (const byte of randomBytes(length + 8)) {
+      if (byte < evenBytes && text.length < length) text += alphabet[byte % alphabet.length];
+    }
+  }
+  return text;
+}
+
+/** A new run in the form of a handle: `run_` and 22 letters and digits. */
+export function drawRunId(): RunId {
+  return `run_${drawBase62(22)}` as RunId;
+}
+
+export function drawProxyId(): ProxyId {
+  return `prx_${drawBase62(12)}` as ProxyId;
+}

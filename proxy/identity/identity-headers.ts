@@ -1,0 +1,87 @@
+/**
+ * Reads the headers by which a client says whose turn this is. Pure. It does not look at the body and
+ * does not decide on the run when no header names one.
+ */
+import { createHash } from 'node:crypto';
+import type { IncomingHttpHeaders } from 'node:http';
+import { requestHeaders, sessionHeaders } from '../../contracts/headers.ts';
+import { anonymousCaller, runIdSchema, type Caller, type RunId } from '../../contracts/ids.ts';
+import { defaultServiceClass, serviceClassSchema, type ServiceClass } from '../../contracts/service-class.ts';
+import { Fault } from '../faults.ts';
+
+export interface IdentityHeaders {
+  /** The run that a run header names. */
+  readonly run: RunId | null;
+  /** The run that a known agent's own session header names, scoped by caller. */
+  readonly sessionRun: RunId | null;
+  readonly class: ServiceClass;
+  readonly caller: Caller;
+  readonly turnNumber: number | null;
+}
+
+const callerBytes = 128;
+
+/**
+ * @throws Fault `invalid_header` that names the header and its rule.
+ */
+export function readIdentityHeaders(headers: IncomingHttpHeaders): IdentityHeaders {
+  const caller = readCaller(headers);
+  return {
+    run: readRun(headers),
+    sessionRun: readSessionRun(headers, caller),
+    class: readClass(headers),
+    caller,
+    turnNumber: readTurnNumber(headers),
+  };
+}
+
+/** Our own name goes before its alias. */
+function first(
+  headers: IncomingHttpHeaders,
+  names: readonly string[],
+): { name: string; value: string } | null {
+  for (const name of names) {
+    const value = headers[name];
+    if (value !== undefined) return { name, value: Array.isArray(value) ? value.join(', ') : value };
+  }
+  return null;
+}
+
+function readRun(headers: IncomingHttpHeaders): RunId | null {
+  const header = first(headers, requestHeaders.runId);
+  if (header === null) return null;
+  const run = runIdSchema.safeParse(header.value);
+  if (run.success) return run.data;
+  throw new Fault('invalid_header', `${header.name} must be 1 to 128 bytes of printable ASCII`);
+}
+
+function readClass(headers: IncomingHttpHeaders): ServiceClass {
+  const header = first(headers, requestHeaders.serviceClass);
+  if (header === null) return defaultServiceClass;
+  const serviceClass = serviceClassSchema.safeParse(header.value);
+  if (serviceClass.success) return serviceClass.data;
+  throw new Fault('invalid_header', `${header.name} must be interactive or batch`);
+}
+
+/** Node hands header values over as Latin-1, one character a byte, so the cut is one of bytes. */
+function readCaller(headers: IncomingHttpHeaders): Caller {
+  const value = first(headers, requestHeaders.caller)?.value.slice(0, callerBytes) ?? '';
+  return value === '' ? anonymousCaller : (value as Caller);
+}
+
+function readTurnNumber(headers: IncomingHttpHeaders): number | null {
+  const header = first(headers, requestHeaders.turn);
+  if (header === null) return null;
+  if (/^\d{1,15}$/.test(header.value)) return Number(header.value);
+  throw new Fault('invalid_header', `${header.name} must be a whole number of at most 15 digits`);
+}
+
+/** Derived, not drawn, so that it is the same on every proxy and after a restart. */
+function readSessionRun(headers: IncomingHttpHeaders, caller: Caller): RunId | null {
+  const header = first(headers, sessionHeaders);
+  if (header === null || header.value === '') return null;
+  const hash = createHash('sha256')
+    .update(JSON.stringify([caller, header.name, header.value]))
+    .digest('base64url');
+  return `ses_${hash.slice(0, 22)}` as RunId;
+}

@@ -1,0 +1,119 @@
+/**
+ * Remembers which run a conversation, or a tool call of it, belongs to, so that a client that names no
+ * run is recognised by what it sends back. Pure: time is handed in.
+ *
+ * Never guesses: engines reuse short ids such as `call_0`, and many agents begin with the same words,
+ * so an id counts only together with the conversation it came from, and what two runs share names
+ * neither of them. Keys hold the caller, so two callers never meet. Bounded in number and age.
+ */
+import type { Caller, RunId } from '../../contracts/ids.ts';
+import type { Conversation } from './conversation.ts';
+
+interface Entry {
+  /** null: more than one run has had it. */
+  readonly run: RunId | null;
+  readonly expiresAtMs: number;
+}
+
+export type RecognisedBy = 'tool-call' | 'conversation';
+
+const idLength = 128;
+
+export class RunMemory {
+  // Insertion order is order of expiry, because each renewal inserts anew with the same lifetime.
+  readonly #entries = new Map<string, Entry>();
+  readonly #keysByRun = new Map<RunId, Set<string>>();
+  readonly #maxEntries: number;
+  readonly #lifetimeMs: number;
+
+  constructor(options: { maxEntries: number; lifetimeMs: number }) {
+    this.#maxEntries = options.maxEntries;
+    this.#lifetimeMs = options.lifetimeMs;
+  }
+
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  /** The one run that this conversation continues; null when there is none or more than one. */
+  find(caller: Caller, conversation: Conversation, nowMs: number): { run: RunId; by: RecognisedBy } | null {
+    const run = this.#findByToolCalls(caller, conversation, nowMs);
+    if (run !== null) return { run, by: 'tool-call' };
+    for (const hash of conversation.answered) {
+      const entry = this.#live(conversationKey(caller, hash), nowMs);
+      if (entry === undefined) continue;
+      // The longest known beginning decides; a shorter one would be a guess.
+      return entry.run === null ? null : { run: entry.run, by: 'conversation' };
+    }
+    return null;
+  }
+
+  /** Notes that `run` was answered on `whole`, with these tool calls. */
+  remember(caller: Caller, whole: string, toolCallIds: Iterable<string>, run: RunId, nowMs: number): void {
+    this.#note(conversationKey(caller, whole), run, nowMs);
+    for (const id of toolCallIds) this.#note(toolCallKey(caller, whole, id), run, nowMs);
+  }
+
+  /** Forgets all of a run, which has ended. */
+  forget(run: RunId): void {
+    for (const key of this.#keysByRun.get(run) ?? []) this.#remove(key);
+  }
+
+  /** Drops what has expired. */
+  sweep(nowMs: number): void {
+    for (const [key, entry] of this.#entries) {
+      if (entry.expiresAtMs > nowMs) return;
+      this.#remove(key);
+    }
+  }
+
+  #findByToolCalls(caller: Caller, conversation: Conversation, nowMs: number): RunId | null {
+    if (conversation.toolResults === null) return null;
+    const { before, ids } = conversation.toolResults;
+    const runs = new Set<RunId>();
+    for (const id of ids) {
+      const entry = this.#live(toolCallKey(caller, before, id), nowMs);
+      if (entry !== undefined && entry.run !== null) runs.add(entry.run);
+    }
+    const [run] = runs;
+    return runs.size === 1 && run !== undefined ? run : null;
+  }
+
+  #live(key: string, nowMs: number): Entry | undefined {
+    const entry = this.#entries.get(key);
+    return entry !== undefined && entry.expiresAtMs > nowMs ? entry : undefined;
+  }
+
+  #note(key: string, run: RunId, nowMs: number): void {
+    const known = this.#live(key, nowMs);
+    this.#remove(key);
+    const shared = known !== undefined && known.run !== run;
+    this.#entries.set(key, { run: shared ? null : run, expiresAtMs: nowMs + this.#lifetimeMs });
+    if (!shared) this.#index(key, run);
+    const [oldest] = this.#entries.keys();
+    if (this.#entries.size > this.#maxEntries && oldest !== undefined) this.#remove(oldest);
+  }
+
+  #index(key: string, run: RunId): void {
+    const keys = this.#keysByRun.get(run);
+    if (keys === undefined) this.#keysByRun.set(run, new Set([key]));
+    else keys.add(key);
+  }
+
+  #remove(key: string): void {
+    const run = this.#entries.get(key)?.run ?? null;
+    this.#entries.delete(key);
+    if (run === null) return;
+    const keys = this.#keysByRun.get(run);
+    keys?.delete(key);
+    if (keys?.size === 0) this.#keysByRun.delete(run);
+  }
+}
+
+function conversationKey(caller: Caller, hash: string): string {
+  return `${hash} ${caller}`;
+}
+
+function toolCallKey(caller: Caller, before: string, id: string): string {
+  return `${before} ${caller} ${JSON.stringify(id.slice(0, idLength))}`;
+}

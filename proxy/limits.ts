@@ -1,0 +1,50 @@
+/** Every bound of the proxy that is not part of the scheduler's policy, with what happens at it. */
+export interface ProxyLimits {
+  /** Larger bodies are refused with 413. */
+  readonly bodyBytes: number;
+  /** Larger request heads are refused. */
+  readonly headerBytes: number;
+  /** A client has this long to send its request. */
+  readonly requestTimeoutMs: number;
+  /** A replica that does not accept a connection within this is unreachable. */
+  readonly connectTimeoutMs: number;
+  /** A client that reads nothing for this long is cut off and its engine request closed. */
+  readonly clientStallMs: number;
+  /** On close, turns in flight get this long to finish, then are cut. */
+  readonly drainMs: number;
+  /** After that, what is still to be written to clients gets this long before connections are closed. */
+  readonly lastBytesMs: number;
+  /** More held turns in this process are refused with `overloaded`. */
+  readonly heldTurns: number;
+  /** Live runs remembered for a resync; the longest idle ones are forgotten above. */
+  readonly liveRuns: number;
+  /** Conversations and tool-call ids remembered; the oldest ones are forgotten above. */
+  readonly rememberedKeys: number;
+  /** Runs and conversations without activity for this long are forgotten. */
+  readonly forgetAfterMs: number;
+  readonly sweepEveryMs: number;
+  /** How often a turn that met a full engine queue (503) is held again before its client sees the 503. */
+  readonly queueFullRetries: number;
+  /** Wait before such a turn is held again, when the engine names none. */
+  readonly queueFullDelayMs: number;
+  /** Longest such wait, whatever the engine names. */
+  readonly queueFullMaxDelayMs: number;
+}
+
+export const defaultLimits: ProxyLimits = {
+  bodyBytes: 32 * 1024 * 1024,
+  headerBytes: 64 * 1024,
+  requestTimeoutMs: 300_000,
+  connectTimeoutMs: 2_000,
+  clientStallMs: 60_000,
+  drainMs: 10_000,
+  lastBytesMs: 1_000,
+  heldTurns: 100_000,
+  liveRuns: 100_000,
+  rememberedKeys: 100_000,
+  forgetAfterMs: 30 * 60_000,
+  sweepEveryMs: 60_000,
+  queueFullRetries: 3,
+  queueFullDelayMs: 1_000,
+  queueFullMaxDelayMs: 10_000,
+};

@@ -1,0 +1,322 @@
+/**
+ * The turns that this proxy holds or has in flight, and the one way to change each of them: its ticket.
+ * Every end is reported exactly once, whoever comes first: reply, client, scheduler or shutdown. What it
+ * sends goes out through `send`, which drops it while the link is down: a resync then tells the rest.
+ */
+import type { ErrorCode } from '../../contracts/error-codes.ts';
+import type { ReplicaId, RunId, TurnId } from '../../contracts/ids.ts';
+import type {
+  PoolReplica,
+  ProxyMessage,
+  TurnOutcome,
+  TurnSpec,
+  Usage,
+} from '../../contracts/link-protocol.ts';
+import type { RunRegistry } from './run-registry.ts';
+
+export type Decision =
+  | { readonly kind: 'admitted'; readonly replica: PoolReplica }
+  | { readonly kind: 'refused'; readonly code: ErrorCode }
+  /** Its own client left. */
+  | { readonly kind: 'abandoned' };
+
+/** Why an admitted turn must stop. */
+export type AbortReason = Extract<ErrorCode, 'run_ended' | 'draining'>;
+
+export interface TurnReport {
+  readonly outcome: TurnOutcome;
+  readonly usage?: Usage | null;
+  readonly cachedTokens?: number | null;
+  readonly toolNames?: readonly string[];
+}
+
+/** One attempt of a turn at the scheduler. Its methods may be called in any state, any number of times. */
+export interface Ticket {
+  readonly turn: TurnId;
+  readonly decision: Promise<Decision>;
+  /** The client left. */
+  abandon(): void;
+  /** First byte of the reply. */
+  started(): void;
+  /** A byte of the reply; cheap. */
+  progressed(): void;
+  finished(report: TurnReport): void;
+  /** `stop` is called at most once, when the turn must end while it is in flight. */
+  onAbort(stop: (reason: AbortReason) => void): void;
+}
+
+interface LiveTurn {
+  readonly spec: TurnSpec;
+  /** Monotonic milliseconds of its first arrival, attempts before this one included. */
+  readonly arrivedAtMs: number;
+  readonly heldSinceMs: number;
+  readonly decide: (decision: Decision) => void;
+  /** Set until the scheduler hears of it: a turn that waits before it arrives again. */
+  delay: NodeJS.Timeout | null;
+  replica: ReplicaId | null;
+  admittedAtMs: number;
+  started: boolean;
+  progressed: boolean;
+  stop: ((reason: AbortReason) => void) | null;
+  stopReason: AbortReason | null;
+}
+
+export class LiveTurns {
+  readonly #turns = new Map<TurnId, LiveTurn>();
+  readonly #runs: RunRegistry;
+  readonly #send: (message: ProxyMessage) => void;
+  readonly #nowMs: () => number;
+  readonly #maxHeld: number;
+  #held = 0;
+  #draining = false;
+  #onNoneInFlight: (() => void) | null = null;
+
+  constructor(options: {
+    runs: RunRegistry;
+    send: (message: ProxyMessage) => void;
+    nowMs: () => number;
+    maxHeld: number;
+  }) {
+    this.#runs = options.runs;
+    this.#send = options.send;
+    this.#nowMs = options.nowMs;
+    this.#maxHeld = options.maxHeld;
+  }
+
+  get heldCount(): number {
+    return this.#held;
+  }
+
+  get inFlightCount(): number {
+    return this.#turns.size - this.#held;
+  }
+
+  /**
+   * @param heldForMs age since the turn's first arrival.
+   * @param delayMs the scheduler hears of the turn only after this.
+   */
+  arrive(spec: TurnSpec, heldForMs: number, delayMs = 0): Ticket {
+    const nowMs = this.#nowMs();
+    const refusal = this.#draining ? 'draining' : this.#held >= this.#maxHeld ? 'overloaded' : null;
+    if (refusal !== null) return refusedTicket(spec.turn, refusal);
+    let decide: (decision: Decision) => void = () => {};
+    const decision = new Promise<Decision>((resolve) => {
+      decide = resolve;
+    });
+    const live: LiveTurn = {
+      spec,
+      arrivedAtMs: nowMs - heldForMs,
+      heldSinceMs: nowMs,
+      decide,
+      delay: delayMs > 0 ? setTimeout(() => this.#announce(live), delayMs) : null,
+      replica: null,
+      admittedAtMs: 0,
+      started: false,
+      progressed: false,
+      stop: null,
+      stopReason: null,
+    };
+    this.#turns.set(spec.turn, live);
+    this.#held += 1;
+    this.#runs.turnHeld(spec, nowMs);
+    if (live.delay === null) this.#announce(live);
+    return {
+      turn: spec.turn,
+      decision,
+      abandon: () => this.#abandon(spec.turn),
+      started: () => this.#started(spec.turn),
+      progressed: () => this.#progressed(spec.turn),
+      finished: (report) => this.#finished(spec.turn, report),
+      onAbort: (stop) => this.#onAbort(spec.turn, stop),
+    };
+  }
+
+  /** The scheduler admits a turn to a replica; null: one that the pool does not hold. */
+  admit(turn: TurnId, id: ReplicaId, replica: PoolReplica | null): void {
+    const live = this.#turns.get(turn);
+    if (live === undefined || replica === null) {
+      // Its client left while the decision was on its way, or it cannot be sent there: frees the place.
+      this.#send({ type: 'turnFinished', turn, outcome: 'failed' });
+      if (live !== undefined) this.#drop(turn, live, { kind: 'refused', code: 'engine_unreachable' });
+      return;
+    }
+    if (live.replica !== null) return;
+    const nowMs = this.#nowMs();
+    live.replica = id;
+    live.admittedAtMs = nowMs;
+    this.#held -= 1;
+    this.#runs.turnAdmitted(live.spec, id, nowMs - live.heldSinceMs, nowMs);
+    live.decide({ kind: 'admitted', replica });
+  }
+
+  reject(turn: TurnId, code: ErrorCode): void {
+    const live = this.#turns.get(turn);
+    if (live !== undefined && live.replica === null) this.#drop(turn, live, { kind: 'refused', code });
+  }
+
+  /** The scheduler or a shutdown ends a turn, whatever its phase. */
+  abort(turn: TurnId, reason: AbortReason): void {
+    const live = this.#turns.get(turn);
+    if (live === undefined) return;
+    if (live.replica === null) {
+      this.#drop(turn, live, { kind: 'refused', code: reason });
+      return;
+    }
+    if (live.stopReason !== null) return;
+    live.stopReason = reason;
+    live.stop?.(reason);
+  }
+
+  /** Ends all turns of a run that are here. */
+  endRun(run: RunId): void {
+    for (const [turn, live] of this.#turns) {
+      if (live.spec.run !== run) continue;
+      if (live.replica === null) this.#retract(turn, live);
+      this.abort(turn, 'run_ended');
+    }
+  }
+
+  /** From now on nothing is held any more: what is held and what arrives is refused as `draining`. */
+  drain(): void {
+    this.#draining = true;
+    for (const [turn, live] of this.#turns) {
+      if (live.replica !== null) continue;
+      this.#retract(turn, live);
+      this.#drop(turn, live, { kind: 'refused', code: 'draining' });
+    }
+  }
+
+  /** Cuts what is still in flight. */
+  cut(): void {
+    for (const turn of this.#turns.keys()) this.abort(turn, 'draining');
+  }
+
+  /** Resolves to true once nothing is in flight, or to false after `timeoutMs`. */
+  async whenNoneInFlight(timeoutMs: number): Promise<boolean> {
+    if (this.inFlightCount === 0) return true;
+    return await new Promise((resolve) => {
+      const timer = setTimeout(() => resolve(false), timeoutMs);
+      this.#onNoneInFlight = () => {
+        clearTimeout(timer);
+        resolve(true);
+      };
+    });
+  }
+
+  /** Turns that received bytes since the last call. */
+  takeProgressed(): TurnId[] {
+    const turns: TurnId[] = [];
+    for (const [turn, live] of this.#turns) {
+      if (!live.progressed) continue;
+      live.progressed = false;
+      turns.push(turn);
+    }
+    return turns;
+  }
+
+  /** Held and in-flight turns as a new scheduler must hear of them. */
+  resync(): Pick<Extract<ProxyMessage, { type: 'resync' }>, 'held' | 'inFlight'> {
+    const nowMs = this.#nowMs();
+    const since = (atMs: number): number => Math.max(0, Math.round(nowMs - atMs));
+    const turns = [...this.#turns.values()];
+    return {
+      held: turns
+        .filter((live) => live.replica === null && live.delay === null)
+        .map((live) => ({ spec: live.spec, heldForMs: since(live.arrivedAtMs) })),
+      inFlight: turns.flatMap((live) =>
+        live.replica === null
+          ? []
+          : [
+              {
+                spec: live.spec,
+                replica: live.replica,
+                started: live.started,
+                admittedForMs: since(live.admittedAtMs),
+              },
+            ],
+      ),
+    };
+  }
+
+  #abandon(turn: TurnId): void {
+    const live = this.#turns.get(turn);
+    if (live === undefined) return;
+    if (live.replica !== null) {
+      this.#finished(turn, { outcome: 'failed' });
+      return;
+    }
+    this.#retract(turn, live);
+    this.#drop(turn, live, { kind: 'abandoned' });
+  }
+
+  #announce(live: LiveTurn): void {
+    live.delay = null;
+    const heldForMs = Math.round(this.#nowMs() - live.arrivedAtMs);
+    this.#send({ type: 'turnArrived', spec: live.spec, heldForMs });
+  }
+
+  /** The scheduler may forget a held turn, if it has heard of it. */
+  #retract(turn: TurnId, live: LiveTurn): void {
+    if (live.delay === null) this.#send({ type: 'turnAbandoned', turn });
+  }
+
+  #drop(turn: TurnId, live: LiveTurn, decision: Decision): void {
+    if (live.delay !== null) clearTimeout(live.delay);
+    this.#turns.delete(turn);
+    this.#held -= 1;
+    this.#runs.turnDropped(live.spec.run);
+    live.decide(decision);
+  }
+
+  #started(turn: TurnId): void {
+    const live = this.#turns.get(turn);
+    if (live === undefined || live.replica === null || live.started) return;
+    live.started = true;
+    this.#send({ type: 'turnStarted', turn });
+  }
+
+  #progressed(turn: TurnId): void {
+    const live = this.#turns.get(turn);
+    if (live !== undefined) live.progressed = true;
+  }
+
+  #finished(turn: TurnId, report: TurnReport): void {
+    const live = this.#turns.get(turn);
+    if (live === undefined || live.replica === null) return;
+    this.#turns.delete(turn);
+    const usage = report.usage ?? null;
+    const cachedTokens = report.cachedTokens ?? null;
+    this.#runs.turnFinished(live.spec.run, { outcome: report.outcome, usage, cachedTokens }, this.#nowMs());
+    this.#send({
+      type: 'turnFinished',
+      turn,
+      outcome: report.outcome,
+      ...(usage === null ? {} : { usage }),
+      ...(cachedTokens === null ? {} : { cachedTokens }),
+      ...(report.toolNames === undefined || report.toolNames.length === 0
+        ? {}
+        : { toolNames: [...report.toolNames] }),
+    });
+    if (this.inFlightCount === 0) this.#onNoneInFlight?.();
+  }
+
+  #onAbort(turn: TurnId, stop: (reason: AbortReason) => void): void {
+    const live = this.#turns.get(turn);
+    if (live === undefined) return;
+    live.stop = stop;
+    if (live.stopReason !== null) stop(live.stopReason);
+  }
+}
+
+function refusedTicket(turn: TurnId, code: ErrorCode): Ticket {
+  const nothing = (): void => {};
+  return {
+    turn,
+    decision: Promise.resolve({ kind: 'refused', code }),
+    abandon: nothing,
+    started: nothing,
+    progressed: nothing,
+    finished: nothing,
+    onAbort: nothing,
+  };
+}

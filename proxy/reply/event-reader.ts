@@ -1,0 +1,39 @@
+/**
+ * Reads a copy of a server-sent event stream: bytes in, the data of whole events out. Characters and
+ * lines may be cut anywhere. Never throws: an event larger than the bound ends the reading (of the
+ * copy; the stream itself is not its business).
+ */
+import { createParser, type EventSourceParser } from 'eventsource-parser';
+
+/** Characters of one event; larger ones are not read. */
+export const maxEventLength = 1024 * 1024;
+
+export class EventReader {
+  readonly #decoder = new TextDecoder();
+  readonly #parser: EventSourceParser;
+  #stopped = false;
+
+  constructor(onData: (data: string) => void) {
+    this.#parser = createParser({
+      onEvent: (event) => onData(event.data),
+      onError: (error) => {
+        if (error.type === 'max-buffer-size-exceeded') this.#stopped = true;
+      },
+      maxBufferSize: maxEventLength,
+    });
+  }
+
+  /** Whether an event was too large to read, so that what is known is not all. */
+  get stopped(): boolean {
+    return this.#stopped;
+  }
+
+  feed(bytes: Uint8Array): void {
+    if (!this.#stopped) this.#parser.feed(this.#decoder.decode(bytes, { stream: true }));
+  }
+
+  /** The stream has ended: an event without its blank line counts as whole. */
+  end(): void {
+    if (!this.#stopped) this.#parser.feed(`${this.#decoder.decode()}\n\n`);
+  }
+}

@@ -1,0 +1,96 @@
+/** Which request goes where; every refusal before a turn exists is worded here or by its thrower. */
+import type { FastifyInstance, FastifyReply } from 'fastify';
+import { runIdSchema } from '../contracts/ids.ts';
+import type { ApiDescriptor } from './apis/api-descriptor.ts';
+import { chatCompletions } from './apis/chat-completions.ts';
+import { decide } from './apis/decide.ts';
+import { endRun } from './end-run.ts';
+import { Fault, faultReply, toFault } from './faults.ts';
+import { listModels, modelsWithoutReplica } from './models-list.ts';
+import type { ProxyContext } from './proxy-context.ts';
+import { refusalFault } from './refusal-fault.ts';
+import { serveTurn } from './serve-turn.ts';
+
+/** Endpoints whose requests are turns. */
+const turnApis: readonly ApiDescriptor[] = [chatCompletions, decide];
+
+/** How long a request for the pool waits for the scheduler to tell it. */
+const poolWaitMs = 5_000;
+const poolRetrySeconds = 1;
+
+export function addRoutes(app: FastifyInstance, context: ProxyContext, stop: { draining: boolean }): void {
+  // Bodies are read by the path that knows their bound; fastify hands over the stream.
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('*', (_request, payload, done) => done(null, payload));
+  app.addHook('onRequest', async (_request, reply) => {
+    if (!stop.draining) return;
+    reply.header('connection', 'close');
+    throw refusalFault('draining', null);
+  });
+  app.setErrorHandler((error, request, reply) => {
+    if (!(error instanceof Fault)) context.logger.error({ err: error, url: request.url }, 'fault');
+    send(reply, toFault(error));
+  });
+  app.setNotFoundHandler((request, reply) =>
+    send(reply, new Fault('not_found', `no endpoint ${request.method} ${request.url.split('?')[0]}`)),
+  );
+  for (const api of turnApis) {
+    app.post(api.path, (request, reply) => {
+      reply.hijack();
+      void serveTurn(context, api, request.raw, reply.raw);
+    });
+  }
+  addRunRoutes(app, context);
+  addStatusRoutes(app, context);
+}
+
+function addRunRoutes(app: FastifyInstance, context: ProxyContext): void {
+  app.get<{ Params: { id: string } }>('/v1/runs/:id', (request, reply) => {
+    const run = runIdOf(request.params.id);
+    const report = context.runs.report(run, context.nowMs());
+    if (report === null) throw new Fault('not_found', `this proxy knows no live run '${run}'`);
+    reply.send(report);
+  });
+  app.delete<{ Params: { id: string } }>('/v1/runs/:id', (request, reply) => {
+    const run = runIdOf(request.params.id);
+    endRun(context, run);
+    reply.send({ id: run, object: 'run', ended: true });
+  });
+}
+
+function runIdOf(text: string): ReturnType<typeof runIdSchema.parse> {
+  const run = runIdSchema.safeParse(text);
+  if (run.success) return run.data;
+  throw new Fault('invalid_request', 'the run id must be 1 to 128 bytes of printable ASCII');
+}
+
+function addStatusRoutes(app: FastifyInstance, context: ProxyContext): void {
+  app.get('/v1/models', async () => {
+    if (await context.pool.whenKnown(poolWaitMs)) return listModels(context.pool.replicas);
+    throw new Fault('overloaded', 'the scheduler cannot be reached; try again', poolRetrySeconds);
+  });
+  app.get('/metrics', async (_request, reply) => {
+    const { registry } = context.metrics;
+    reply.type(registry.contentType);
+    return await registry.metrics();
+  });
+  app.get('/healthz', async () => ({ status: 'ok' }));
+  app.get('/readyz', async (_request, reply) => {
+    const { replicas } = context.pool;
+    const healthy = replicas.filter((replica) => replica.healthy).length;
+    const ready = context.link.connected && healthy > 0;
+    reply.code(ready ? 200 : 503);
+    return {
+      ready,
+      dependencies: {
+        scheduler: { url: context.link.url, linked: context.link.connected },
+        replicas: { healthy, of: replicas.length, modelsWithout: modelsWithoutReplica(replicas) },
+      },
+    };
+  });
+}
+
+function send(reply: FastifyReply, fault: Fault): void {
+  const { status, headers, body } = faultReply(fault);
+  reply.code(status).headers(headers).send(body);
+}

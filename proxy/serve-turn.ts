@@ -1,0 +1,294 @@
+/**
+ * The path of a turn, whole: identify → arrive → hold → admit → forward → report. The details are
+ * elsewhere; what happens in which order is here. It decides neither where nor when a turn goes.
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { responseHeaders } from '../contracts/headers.ts';
+import type { ReplicaId, RunId } from '../contracts/ids.ts';
+import type { TurnSpec } from '../contracts/link-protocol.ts';
+import type { ServiceClass } from '../contracts/service-class.ts';
+import type { ApiDescriptor, TurnRequest } from './apis/api-descriptor.ts';
+import { ClientExchange } from './client-exchange.ts';
+import { Fault, sendFault, toFault } from './faults.ts';
+import { clientResponseHeaders, upstreamRequestHeaders } from './forward/hop-headers.ts';
+import { Relay, type RelayResult } from './forward/relay.ts';
+import { replicaKey, upstreamAddress } from './forward/upstream-target.ts';
+import { GatheredReply } from './gathered-reply.ts';
+import { endRun } from './end-run.ts';
+import { drawRunId } from './identity/draw-ids.ts';
+import { readIdentityHeaders, type IdentityHeaders } from './identity/identity-headers.ts';
+import { identifyRun } from './identity/identify-run.ts';
+import type { Decision, Ticket } from './link/live-turns.ts';
+import { firstAttempt, nextAttempt, type Attempt } from './next-attempt.ts';
+import type { ProxyContext } from './proxy-context.ts';
+import { refusalFault } from './refusal-fault.ts';
+import type { ReplySink } from './reply-sink.ts';
+import type { ReplyFacts } from './reply/reply-facts.ts';
+import { readBody } from './request-body.ts';
+import { emptyRecord, type TurnRecord } from './turn-record.ts';
+import { reasonOf, reportOf, upstreamErrorKind } from './turn-report.ts';
+
+/** A request that is known: whose it is and what it asks for. */
+interface Turn {
+  readonly request: TurnRequest;
+  readonly identity: IdentityHeaders;
+  readonly class: ServiceClass;
+  readonly run: RunId;
+  /** The replica its run is bound to; null when it may go anywhere. */
+  readonly pinnedTo: ReplicaId | null;
+  readonly arrivedAtMs: number;
+}
+
+/** Where the client is, and where the reply goes: the same but for replies that are translated. */
+interface Ends {
+  readonly client: ClientExchange;
+  readonly sink: ReplySink;
+}
+
+type Admission = Extract<Decision, { kind: 'admitted' }>;
+
+/** Serves one request from its first byte to its last; never rejects. */
+export async function serveTurn(
+  context: ProxyContext,
+  api: ApiDescriptor,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const record = emptyRecord(api.name);
+  const arrivedAtMs = context.nowMs();
+  const client = new ClientExchange(request, response, context.limits.clientStallMs);
+  let ownRun: RunId | null = null;
+  try {
+    const turn = await identify(context, api, request, arrivedAtMs, record);
+    if (turn.request.translate !== null) ownRun = turn.run;
+    const sink = turn.request.translate === null ? client : new GatheredReply(client);
+    let attempt: Attempt | null = firstAttempt;
+    while (attempt !== null) {
+      const ticket = arrive(context, turn, attempt, record);
+      const decision = await hold(context, client, ticket, record);
+      if (decision.kind === 'abandoned') return;
+      if (decision.kind === 'refused') throw refusalFault(decision.code, turn.request.model);
+      const result = await forward(context, turn, decision, ticket, { client, sink }, record);
+      report(context, turn, ticket, result, record);
+      attempt = nextAttempt(result, attempt, circumstances(context, turn, decision));
+      if (attempt === null) conclude(turn, decision, { client, sink }, result, record);
+    }
+  } catch (error) {
+    fail(context, client, error, record);
+  } finally {
+    if (ownRun !== null) endRun(context, ownRun);
+    record.totalMs = context.nowMs() - arrivedAtMs;
+    if (response.headersSent) record.status = response.statusCode;
+    context.metrics.observe(record);
+    context.logger.info(record, 'turn');
+  }
+}
+
+async function identify(
+  context: ProxyContext,
+  api: ApiDescriptor,
+  request: IncomingMessage,
+  arrivedAtMs: number,
+  record: TurnRecord,
+): Promise<Turn> {
+  const identity = readIdentityHeaders(request.headers);
+  const turnRequest = api.readRequest(await readBody(request, context.limits.bodyBytes));
+  const { run, by } =
+    turnRequest.translate === null
+      ? identifyRun(identity, turnRequest.conversation, context.memory, drawRunId, context.nowMs())
+      : { run: drawRunId(), by: 'new' };
+  const serviceClass = turnRequest.class ?? identity.class;
+  record.run = run;
+  record.runBy = by;
+  record.caller = identity.caller;
+  record.class = serviceClass;
+  record.model = turnRequest.model;
+  const pinnedTo = context.runs.pinnedReplica(run);
+  return { request: turnRequest, identity, class: serviceClass, run, pinnedTo, arrivedAtMs };
+}
+
+function arrive(context: ProxyContext, turn: Turn, attempt: Attempt, record: TurnRecord): Ticket {
+  const { identity, request } = turn;
+  const spec: TurnSpec = {
+    turn: context.nextTurnId(),
+    run: turn.run,
+    class: turn.class,
+    caller: identity.caller,
+    model: request.model,
+    api: request.api,
+    promptTokens: request.conversation.promptTokens,
+    maxTokens: request.maxTokens,
+    prefix: [...request.conversation.prefix],
+    ...(identity.turnNumber === null ? {} : { turnNumber: identity.turnNumber }),
+    ...(attempt.avoid === null ? {} : { avoid: attempt.avoid }),
+  };
+  record.turn = spec.turn;
+  record.attempts = attempt.number;
+  const heldForMs = attempt.number === 1 ? 0 : context.nowMs() - turn.arrivedAtMs;
+  return context.turns.arrive(spec, heldForMs, attempt.delayMs);
+}
+
+async function hold(
+  context: ProxyContext,
+  client: ClientExchange,
+  ticket: Ticket,
+  record: TurnRecord,
+): Promise<Decision> {
+  const heldSinceMs = context.nowMs();
+  client.onGone(() => ticket.abandon());
+  const decision = await ticket.decision;
+  record.heldMs += context.nowMs() - heldSinceMs;
+  if (decision.kind === 'admitted') record.replica = decision.replica.id;
+  if (decision.kind !== 'abandoned') return decision;
+  record.outcome = 'abandoned';
+  record.reason = 'the client left';
+  return decision;
+}
+
+async function forward(
+  context: ProxyContext,
+  turn: Turn,
+  admission: Admission,
+  ticket: Ticket,
+  { client, sink }: Ends,
+  record: TurnRecord,
+): Promise<RelayResult> {
+  const { replica } = admission;
+  const { request } = turn;
+  const key = replicaKey(replica, context.environment);
+  const relay = new Relay({
+    agent: context.agent,
+    client: sink,
+    upstream: {
+      ...upstreamAddress(replica, request.upstreamPath, client.request.url),
+      headers: upstreamRequestHeaders(client.request.rawHeaders, key),
+      body: request.bodyFor(replica),
+    },
+    ownHeaders: ownHeaders(turn, record),
+    withholdUsage: request.withholdUsage,
+    readStream: () => request.streamReader(),
+    readBody: () => request.bodyReader(),
+    idleMs: context.pool.streamIdleMs,
+    keepBack: (status) => status === 503,
+    onFirstByte: () => {
+      record.firstByteMs ??= context.nowMs() - turn.arrivedAtMs;
+      ticket.started();
+    },
+    onByte: () => ticket.progressed(),
+    onFinishing: rememberOnce(context, turn),
+  });
+  ticket.onAbort((reason) => relay.abort(reason));
+  relay.start();
+  return await relay.done;
+}
+
+/**
+ * Remembers the conversation as soon as its reply is known to be whole: a client may send its next turn
+ * on the last bytes of this one.
+ */
+function rememberOnce(context: ProxyContext, turn: Turn): (facts: ReplyFacts) => void {
+  let remembered = turn.request.translate !== null;
+  return (facts) => {
+    if (remembered || (facts.finishReason === null && !facts.closed)) return;
+    remembered = true;
+    const { whole } = turn.request.conversation;
+    context.memory.remember(turn.identity.caller, whole, facts.toolCallIds, turn.run, context.nowMs());
+  };
+}
+
+function ownHeaders(turn: Turn, record: TurnRecord): string[] {
+  const pairs = [responseHeaders.runId, turn.run, responseHeaders.heldMs, String(Math.round(record.heldMs))];
+  if (record.replica !== null) pairs.push(responseHeaders.replica, record.replica);
+  return pairs;
+}
+
+function report(
+  context: ProxyContext,
+  turn: Turn,
+  ticket: Ticket,
+  result: RelayResult,
+  record: TurnRecord,
+): void {
+  const told = reportOf(result, turn.request.conversation.promptTokens);
+  ticket.started();
+  ticket.finished(told);
+  record.outcome = told.outcome;
+  record.reason = reasonOf(result);
+  record.tokensIn = told.usage?.promptTokens ?? null;
+  record.tokensOut = told.usage?.completionTokens ?? null;
+  record.cached = told.cachedTokens ?? null;
+  const kind = upstreamErrorKind(result);
+  if (kind !== null) context.metrics.upstreamError(kind);
+}
+
+function circumstances(
+  context: ProxyContext,
+  turn: Turn,
+  admission: Admission,
+): Parameters<typeof nextAttempt>[2] {
+  const replica = admission.replica.id;
+  return {
+    replica,
+    pinned: turn.pinnedTo === replica,
+    otherReplica: context.pool.hasOther(replica, turn.request.model, turn.request.api),
+    queueFullRetries: context.limits.queueFullRetries,
+    queueFullDelayMs: context.limits.queueFullDelayMs,
+    queueFullMaxDelayMs: context.limits.queueFullMaxDelayMs,
+    nowMs: Date.now(),
+  };
+}
+
+/** Gives the client what the last attempt left to be said. */
+function conclude(
+  turn: Turn,
+  admission: Admission,
+  { client, sink }: Ends,
+  result: RelayResult,
+  record: TurnRecord,
+): void {
+  const own = ownHeaders(turn, record);
+  switch (result.kind) {
+    case 'passed':
+      if (turn.request.translate !== null && sink instanceof GatheredReply) {
+        sink.deliver(turn.request.translate, own);
+      }
+      return;
+    case 'broken':
+    case 'client-gone':
+    case 'client-stalled':
+      return;
+    case 'kept':
+      client.send(
+        result.reply.status,
+        [...clientResponseHeaders(result.reply.headers, true), ...own],
+        result.reply.body,
+      );
+      return;
+    case 'unreachable':
+      throw new Fault('engine_unreachable', `engine ${admission.replica.id}: ${result.message}`);
+    case 'idle':
+      throw new Fault('engine_idle', `engine ${admission.replica.id}: sent nothing for too long`);
+    case 'aborted':
+      throw refusalFault(result.reason, turn.request.model);
+    default:
+      result satisfies never;
+  }
+}
+
+/** The ONE place where a failure of this path becomes a response. */
+function fail(context: ProxyContext, client: ClientExchange, error: unknown, record: TurnRecord): void {
+  const fault = toFault(error);
+  if (!(error instanceof Fault))
+    context.logger.error({ err: error, run: record.run, turn: record.turn }, 'fault');
+  record.reason = fault.message;
+  if (client.gone) return;
+  if (client.response.headersSent) {
+    client.destroy();
+    return;
+  }
+  sendFault(client.response, fault, {
+    ...(record.run === null ? {} : { [responseHeaders.runId]: record.run }),
+    ...(record.replica === null ? {} : { [responseHeaders.replica]: record.replica }),
+    [responseHeaders.heldMs]: String(Math.round(record.heldMs)),
+  });
+}
