@@ -6,7 +6,7 @@ import type { Settings } from '../contracts/settings.ts';
 import { createMcpServer } from '../mcp-server/create-mcp-server.ts';
 import { createProxy } from '../proxy/create-proxy.ts';
 import { createScheduler } from '../scheduler/host/create-scheduler.ts';
-import type { TemporalTarget } from './embedded-stack.ts';
+import type { TemporalTarget } from './temporal-target.ts';
 
 export interface ServicesOptions {
   readonly settings: Settings;
@@ -14,6 +14,7 @@ export interface ServicesOptions {
   readonly stateDir: string;
   readonly temporal: TemporalTarget;
   readonly config: ConfigFile;
+  readonly workflowBundle?: { readonly codePath: string };
   readonly logger: Logger;
 }
 
@@ -59,7 +60,15 @@ export async function startServices(options: ServicesOptions): Promise<RunningSe
     const toolServers = config.tools.mcpServers;
     const worker = keep(
       await createWorker(
-        { host, port: ports.worker, temporal, taskQueue, proxyUrl: proxy.url, toolServers },
+        {
+          host,
+          port: ports.worker,
+          temporal,
+          taskQueue,
+          proxyUrl: proxy.url,
+          toolServers,
+          ...(options.workflowBundle === undefined ? {} : { workflowBundle: options.workflowBundle }),
+        },
         { logger: logger('worker') },
       ),
     );

@@ -15,17 +15,12 @@ import { requireFreePort } from './setup/free-port.ts';
 import { SetupFault, type Progress } from './setup/setup-fault.ts';
 import { ensureTemporalBinary } from './setup/temporal-binary.ts';
 import { startTemporalServer, stopLeftover } from './temporal-server.ts';
-
-export interface TemporalTarget {
-  /** host:port of the frontend. */
-  readonly address: string;
-  readonly namespace: string;
-  readonly apiKey?: string;
-  readonly tls?: true;
-}
+import type { TemporalTarget } from './temporal-target.ts';
 
 export interface StackOptions {
   readonly settings: Settings;
+  /** Where fetched programs are kept; absent: the state directory. */
+  readonly toolsDir?: string;
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** Used instead of a server of our own. */
   readonly temporal: TemporalTarget | null;
@@ -34,6 +29,8 @@ export interface StackOptions {
   readonly engine: EngineChoice;
   /** Each service in a process of its own. */
   readonly separate: boolean;
+  /** Bundle of the workflows, made before; absent: the worker makes it, which takes some 2 s. */
+  readonly workflowBundle?: { readonly codePath: string };
   readonly logger: Logger;
   readonly progress: Progress;
 }
@@ -147,7 +144,11 @@ async function startTemporal(options: StackOptions, stateDir: string): Promise<R
   if (await stopLeftover(databaseFile))
     progress('stopped the Temporal server that an earlier start left running');
   await requireFreePort(settings.host, settings.ports.temporalUi, 'FERMATA_TEMPORAL_UI_PORT');
-  const binary = await ensureTemporalBinary(stateDir, options.environment['PATH'] ?? '', progress);
+  const binary = await ensureTemporalBinary(
+    options.toolsDir ?? stateDir,
+    options.environment['PATH'] ?? '',
+    progress,
+  );
   progress('starting Temporal ...');
   const server = await startTemporalServer({
     binary,

@@ -4,12 +4,12 @@
  */
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { loadClientConnectConfig } from '@temporalio/envconfig';
 import { engineChoices, type EngineChoice } from './embedded-pool.ts';
-import { startStack, type Stack, type TemporalTarget } from './embedded-stack.ts';
+import { startStack, type Stack } from './embedded-stack.ts';
 import { openLog } from './log-file.ts';
 import { readConfigFile } from './read-config.ts';
 import { SetupFault } from './setup/setup-fault.ts';
+import { readTemporalTarget } from './temporal-target.ts';
 import { parseSettings } from '../contracts/settings.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -85,29 +85,6 @@ function parseValues(args: readonly string[]) {
       json: { type: 'boolean', default: false },
     },
   }).values;
-}
-
-/** Temporal's own settings, read with its own package; without `TEMPORAL_ADDRESS` a server is started. */
-function readTemporalTarget(environment: Environment): TemporalTarget | null {
-  if ((environment['TEMPORAL_ADDRESS'] ?? '') === '') return null;
-  const defined = Object.entries(environment).filter(
-    (entry): entry is [string, string] => entry[1] !== undefined,
-  );
-  const { connectionOptions, namespace } = loadClientConnectConfig({
-    overrideEnvVars: Object.fromEntries(defined),
-  });
-  if (typeof connectionOptions.tls === 'object') {
-    throw new SetupFault(
-      'TEMPORAL_TLS_*: certificates of your own are not supported yet; only TEMPORAL_TLS=true is',
-    );
-  }
-  const apiKey = typeof connectionOptions.apiKey === 'string' ? connectionOptions.apiKey : undefined;
-  return {
-    address: connectionOptions.address ?? 'localhost:7233',
-    namespace: namespace ?? 'default',
-    ...(apiKey === undefined ? {} : { apiKey }),
-    ...(connectionOptions.tls === true ? { tls: true as const } : {}),
-  };
 }
 
 /** Resolves with null at the first SIGINT or SIGTERM; the second ends the process at once. */

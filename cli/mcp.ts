@@ -1,0 +1,33 @@
+/**
+ * `fermata mcp`: the MCP server on stdin and stdout, for clients that start their servers themselves.
+ * Runs live in Temporal and go on when this process ends. Logs go to stderr.
+ */
+import { destination, pino } from 'pino';
+import { parseSettings } from '../contracts/settings.ts';
+import { serveStdio } from '../mcp-server/stdio.ts';
+import { readTemporalTarget } from './temporal-target.ts';
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** @returns 0 when the client has closed its end or a signal asked for the end. */
+export async function mcp(_args: readonly string[], environment: Environment): Promise<number> {
+  const { host, ports, taskQueue, proxyUrl, logLevel } = parseSettings(environment);
+  const server = serveStdio(
+    {
+      temporal: readTemporalTarget(environment) ?? {
+        address: `${host}:${ports.temporal}`,
+        namespace: 'default',
+      },
+      taskQueue,
+      proxyUrl: proxyUrl ?? `http://${host}:${ports.proxy}`,
+    },
+    { logger: pino({ level: logLevel }, destination(2)) },
+  );
+  const signalled = new Promise<void>((resolve) => {
+    process.once('SIGINT', resolve);
+    process.once('SIGTERM', resolve);
+  });
+  await Promise.race([server.closed, signalled]);
+  await server.close();
+  return 0;
+}

@@ -1,0 +1,87 @@
+/**
+ * fermata's services over engines and tools that live in the test's own process, so that a test sees what
+ * reached them; Temporal is the one shared by all end-to-end tests. Everything on free ports.
+ */
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pino } from 'pino';
+import { inject } from 'vitest';
+import { connectModern, type ToolClient } from '../../bench/mcp-clients.ts';
+import { startStack, type Stack } from '../../cli/embedded-stack.ts';
+import { configFileSchema } from '../../contracts/config-file.ts';
+import { schedulerStatusSchema, type SchedulerStatus } from '../../contracts/scheduler-status.ts';
+import { parseSettings } from '../../contracts/settings.ts';
+import { startSimEngine, type SimEngine, type SimEngineOptions } from '../../testkit/sim-engine/host.ts';
+import { startToolServer, type ToolServer } from '../../testkit/tool-server/host.ts';
+
+export interface TestStack extends Stack {
+  readonly engines: readonly SimEngine[];
+  readonly tools: ToolServer;
+  readonly client: ToolClient;
+  status(): Promise<SchedulerStatus>;
+}
+
+export interface TestStackOptions {
+  /** One entry an engine; default two, ten times faster than real ones. */
+  readonly engines?: readonly SimEngineOptions[];
+  /** Real milliseconds for one of a tool's. Default 0.05. */
+  readonly toolDelayScale?: number;
+  /** Added to the entry of every replica. */
+  readonly replica?: Readonly<Record<string, unknown>>;
+}
+
+const fastEngine: SimEngineOptions = { timeScale: 0.1 };
+
+export const anyPort = Object.fromEntries(
+  ['PROXY', 'MCP', 'SCHEDULER', 'WORKER', 'TEMPORAL', 'TEMPORAL_UI'].map((name) => [
+    `FERMATA_${name}_PORT`,
+    '0',
+  ]),
+);
+
+export async function startTestStack(options: TestStackOptions = {}): Promise<TestStack> {
+  const engines = await Promise.all((options.engines ?? [fastEngine, fastEngine]).map(startSimEngine));
+  const tools = await startToolServer({ delayScale: options.toolDelayScale ?? 0.05 });
+  const stateDir = await mkdtemp(join(tmpdir(), 'fermata-stack-'));
+  const stack = await startStack({
+    settings: parseSettings({
+      ...anyPort,
+      FERMATA_STATE_DIR: stateDir,
+      FERMATA_TASK_QUEUE: `test-${randomBytes(6).toString('hex')}`,
+    }),
+    environment: {},
+    temporal: { address: inject('temporalAddress'), namespace: 'default' },
+    workflowBundle: { codePath: inject('workflowBundlePath') },
+    config: configFileSchema.parse({
+      pool: engines.map((engine, index) => ({
+        id: `sim-${index}`,
+        url: engine.url,
+        engine: 'vllm',
+        ...options.replica,
+      })),
+      tools: { mcpServers: { web: { url: tools.url } } },
+    }),
+    engine: 'simulated',
+    separate: false,
+    logger: pino({ level: 'silent' }),
+    progress: () => {},
+  });
+  const client = await connectModern(stack.mcpUrl);
+  return {
+    ...stack,
+    engines,
+    tools,
+    client,
+    status: async () =>
+      schedulerStatusSchema.parse(await (await fetch(`${stack.schedulerUrl}/status`)).json()),
+    close: async () => {
+      await client.close();
+      await stack.close();
+      await Promise.all(engines.map(async (engine) => await engine.close()));
+      await tools.close();
+      await rm(stateDir, { recursive: true, force: true });
+    },
+  };
+}
