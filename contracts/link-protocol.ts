@@ -38,8 +38,6 @@ export const turnSpecSchema = z.strictObject({
   prefix: z.array(z.string().max(32)).max(64),
   /** `x-fermata-turn`: makes a client's retry recognisable. */
   turnNumber: z.int().min(0).optional(),
-  /** A replica that has just failed this turn before its first byte: not taken while another healthy one serves it. */
-  avoid: replicaIdSchema.optional(),
 });
 export type TurnSpec = z.infer<typeof turnSpecSchema>;
 
@@ -73,6 +71,7 @@ export const proxyMessageSchema = z.discriminatedUnion('type', [
       )
       .max(100_000),
   }),
+  /** Also sent again, with the same turn id, when a turn that has been reported finished is tried once more. */
   z.strictObject({ type: z.literal('turnArrived'), spec: turnSpecSchema, heldForMs: ageMsSchema }),
   z.strictObject({ type: z.literal('turnAbandoned'), turn: turnIdSchema }),
   z.strictObject({ type: z.literal('turnStarted'), turn: turnIdSchema }),

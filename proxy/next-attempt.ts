@@ -2,23 +2,21 @@
  * What follows a failed attempt of a turn: nothing, another replica, or being held again. Pure; the
  * failure table of the proxy, as far as it repeats anything.
  */
-import type { ReplicaId } from '../contracts/ids.ts';
 import type { RelayResult } from './forward/relay.ts';
 
 export interface Attempt {
   readonly number: number;
-  /** The replica that could not be reached: the next attempt should go elsewhere. */
-  readonly avoid: ReplicaId | null;
+  /** A replica could not be reached, and this is the one more try. */
+  readonly moved: boolean;
   /** How often an engine's full queue has turned it away. */
   readonly queueFull: number;
   /** Wait before it arrives again. */
   readonly delayMs: number;
 }
 
-export const firstAttempt: Attempt = { number: 1, avoid: null, queueFull: 0, delayMs: 0 };
+export const firstAttempt: Attempt = { number: 1, moved: false, queueFull: 0, delayMs: 0 };
 
 export interface Circumstances {
-  readonly replica: ReplicaId;
   /** The run's context is on one replica and its turns go only there. */
   readonly pinned: boolean;
   /** Another healthy replica serves the model. */
@@ -33,15 +31,15 @@ export interface Circumstances {
 /** The next attempt, or null when the client gets what happened. */
 export function nextAttempt(result: RelayResult, attempt: Attempt, now: Circumstances): Attempt | null {
   if (result.kind === 'unreachable') {
-    const mayMove = attempt.avoid === null && !now.pinned && now.otherReplica;
-    return mayMove ? { ...attempt, number: attempt.number + 1, avoid: now.replica, delayMs: 0 } : null;
+    const mayMove = !attempt.moved && !now.pinned && now.otherReplica;
+    return mayMove ? { ...attempt, number: attempt.number + 1, moved: true, delayMs: 0 } : null;
   }
   if (result.kind === 'kept') {
     if (attempt.queueFull >= now.queueFullRetries) return null;
     const asked = retryAfterMs(result.reply.headers, now.nowMs) ?? now.queueFullDelayMs;
     return {
       number: attempt.number + 1,
-      avoid: attempt.avoid,
+      moved: attempt.moved,
       queueFull: attempt.queueFull + 1,
       delayMs: Math.min(asked, now.queueFullMaxDelayMs),
     };

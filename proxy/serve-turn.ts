@@ -4,7 +4,7 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { responseHeaders } from '../contracts/headers.ts';
-import type { ReplicaId, RunId } from '../contracts/ids.ts';
+import type { ReplicaId, RunId, TurnId } from '../contracts/ids.ts';
 import type { TurnSpec } from '../contracts/link-protocol.ts';
 import type { ServiceClass } from '../contracts/service-class.ts';
 import type { ApiDescriptor, TurnRequest } from './apis/api-descriptor.ts';
@@ -30,6 +30,8 @@ import { reasonOf, reportOf, upstreamErrorKind } from './turn-report.ts';
 
 /** A request that is known: whose it is and what it asks for. */
 interface Turn {
+  /** The same for all its attempts: by it the scheduler tries another replica. */
+  readonly id: TurnId;
   readonly request: TurnRequest;
   readonly identity: IdentityHeaders;
   readonly class: ServiceClass;
@@ -104,13 +106,15 @@ async function identify(
   record.class = serviceClass;
   record.model = turnRequest.model;
   const pinnedTo = context.runs.pinnedReplica(run);
-  return { request: turnRequest, identity, class: serviceClass, run, pinnedTo, arrivedAtMs };
+  const id = context.nextTurnId();
+  record.turn = id;
+  return { id, request: turnRequest, identity, class: serviceClass, run, pinnedTo, arrivedAtMs };
 }
 
 function arrive(context: ProxyContext, turn: Turn, attempt: Attempt, record: TurnRecord): Ticket {
   const { identity, request } = turn;
   const spec: TurnSpec = {
-    turn: context.nextTurnId(),
+    turn: turn.id,
     run: turn.run,
     class: turn.class,
     caller: identity.caller,
@@ -120,9 +124,7 @@ function arrive(context: ProxyContext, turn: Turn, attempt: Attempt, record: Tur
     maxTokens: request.maxTokens,
     prefix: [...request.conversation.prefix],
     ...(identity.turnNumber === null ? {} : { turnNumber: identity.turnNumber }),
-    ...(attempt.avoid === null ? {} : { avoid: attempt.avoid }),
   };
-  record.turn = spec.turn;
   record.attempts = attempt.number;
   const heldForMs = attempt.number === 1 ? 0 : context.nowMs() - turn.arrivedAtMs;
   return context.turns.arrive(spec, heldForMs, attempt.delayMs);
@@ -228,7 +230,6 @@ function circumstances(
 ): Parameters<typeof nextAttempt>[2] {
   const replica = admission.replica.id;
   return {
-    replica,
     pinned: turn.pinnedTo === replica,
     otherReplica: context.pool.hasOther(replica, turn.request.model, turn.request.api),
     queueFullRetries: context.limits.queueFullRetries,

@@ -123,11 +123,16 @@ export class LiveTurns {
     return {
       turn: spec.turn,
       decision,
-      abandon: () => this.#abandon(spec.turn),
-      started: () => this.#started(spec.turn),
-      progressed: () => this.#progressed(spec.turn),
-      finished: (report) => this.#finished(spec.turn, report),
-      onAbort: (stop) => this.#onAbort(spec.turn, stop),
+      abandon: () => this.#abandon(live),
+      started: () => this.#started(live),
+      progressed: () => {
+        live.progressed = true;
+      },
+      finished: (report) => this.#finished(live, report),
+      onAbort: (stop) => {
+        live.stop = stop;
+        if (live.stopReason !== null) stop(live.stopReason);
+      },
     };
   }
 
@@ -137,7 +142,7 @@ export class LiveTurns {
     if (live === undefined || replica === null) {
       // Its client left while the decision was on its way, or it cannot be sent there: frees the place.
       this.#send({ type: 'turnFinished', turn, outcome: 'failed' });
-      if (live !== undefined) this.#drop(turn, live, { kind: 'refused', code: 'engine_unreachable' });
+      if (live !== undefined) this.#drop(live, { kind: 'refused', code: 'engine_unreachable' });
       return;
     }
     if (live.replica !== null) return;
@@ -151,7 +156,7 @@ export class LiveTurns {
 
   reject(turn: TurnId, code: ErrorCode): void {
     const live = this.#turns.get(turn);
-    if (live !== undefined && live.replica === null) this.#drop(turn, live, { kind: 'refused', code });
+    if (live !== undefined && live.replica === null) this.#drop(live, { kind: 'refused', code });
   }
 
   /** The scheduler or a shutdown ends a turn, whatever its phase. */
@@ -159,7 +164,7 @@ export class LiveTurns {
     const live = this.#turns.get(turn);
     if (live === undefined) return;
     if (live.replica === null) {
-      this.#drop(turn, live, { kind: 'refused', code: reason });
+      this.#drop(live, { kind: 'refused', code: reason });
       return;
     }
     if (live.stopReason !== null) return;
@@ -171,7 +176,7 @@ export class LiveTurns {
   endRun(run: RunId): void {
     for (const [turn, live] of this.#turns) {
       if (live.spec.run !== run) continue;
-      if (live.replica === null) this.#retract(turn, live);
+      if (live.replica === null) this.#retract(live);
       this.abort(turn, 'run_ended');
     }
   }
@@ -179,10 +184,10 @@ export class LiveTurns {
   /** From now on nothing is held any more: what is held and what arrives is refused as `draining`. */
   drain(): void {
     this.#draining = true;
-    for (const [turn, live] of this.#turns) {
+    for (const live of this.#turns.values()) {
       if (live.replica !== null) continue;
-      this.#retract(turn, live);
-      this.#drop(turn, live, { kind: 'refused', code: 'draining' });
+      this.#retract(live);
+      this.#drop(live, { kind: 'refused', code: 'draining' });
     }
   }
 
@@ -238,15 +243,19 @@ export class LiveTurns {
     };
   }
 
-  #abandon(turn: TurnId): void {
-    const live = this.#turns.get(turn);
-    if (live === undefined) return;
+  /** A ticket outlives its attempt: the same turn id may be live again by another one. */
+  #isLive(live: LiveTurn): boolean {
+    return this.#turns.get(live.spec.turn) === live;
+  }
+
+  #abandon(live: LiveTurn): void {
+    if (!this.#isLive(live)) return;
     if (live.replica !== null) {
-      this.#finished(turn, { outcome: 'failed' });
+      this.#finished(live, { outcome: 'failed' });
       return;
     }
-    this.#retract(turn, live);
-    this.#drop(turn, live, { kind: 'abandoned' });
+    this.#retract(live);
+    this.#drop(live, { kind: 'abandoned' });
   }
 
   #announce(live: LiveTurn): void {
@@ -256,33 +265,27 @@ export class LiveTurns {
   }
 
   /** The scheduler may forget a held turn, if it has heard of it. */
-  #retract(turn: TurnId, live: LiveTurn): void {
-    if (live.delay === null) this.#send({ type: 'turnAbandoned', turn });
+  #retract(live: LiveTurn): void {
+    if (live.delay === null) this.#send({ type: 'turnAbandoned', turn: live.spec.turn });
   }
 
-  #drop(turn: TurnId, live: LiveTurn, decision: Decision): void {
+  #drop(live: LiveTurn, decision: Decision): void {
     if (live.delay !== null) clearTimeout(live.delay);
-    this.#turns.delete(turn);
+    this.#turns.delete(live.spec.turn);
     this.#held -= 1;
     this.#runs.turnDropped(live.spec.run);
     live.decide(decision);
   }
 
-  #started(turn: TurnId): void {
-    const live = this.#turns.get(turn);
-    if (live === undefined || live.replica === null || live.started) return;
+  #started(live: LiveTurn): void {
+    if (!this.#isLive(live) || live.replica === null || live.started) return;
     live.started = true;
-    this.#send({ type: 'turnStarted', turn });
+    this.#send({ type: 'turnStarted', turn: live.spec.turn });
   }
 
-  #progressed(turn: TurnId): void {
-    const live = this.#turns.get(turn);
-    if (live !== undefined) live.progressed = true;
-  }
-
-  #finished(turn: TurnId, report: TurnReport): void {
-    const live = this.#turns.get(turn);
-    if (live === undefined || live.replica === null) return;
+  #finished(live: LiveTurn, report: TurnReport): void {
+    if (!this.#isLive(live) || live.replica === null) return;
+    const { turn } = live.spec;
     this.#turns.delete(turn);
     const usage = report.usage ?? null;
     const cachedTokens = report.cachedTokens ?? null;
@@ -298,13 +301,6 @@ export class LiveTurns {
         : { toolNames: [...report.toolNames] }),
     });
     if (this.inFlightCount === 0) this.#onNoneInFlight?.();
-  }
-
-  #onAbort(turn: TurnId, stop: (reason: AbortReason) => void): void {
-    const live = this.#turns.get(turn);
-    if (live === undefined) return;
-    live.stop = stop;
-    if (live.stopReason !== null) stop(live.stopReason);
   }
 }
 

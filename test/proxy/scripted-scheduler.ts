@@ -29,14 +29,17 @@ export interface ScriptedScheduler {
 
 export type Rule = (spec: TurnSpec) => SchedulerMessage | null;
 
-/** Admits every turn to the first replica that serves it and is not to be avoided. */
+/** Admits every turn to the first replica that serves it; one that comes again, to the next. */
 export function admitAll(pool: () => readonly PoolReplica[]): Rule {
+  const seen = new Map<string, number>();
   return (spec) => {
+    const times = seen.get(spec.turn) ?? 0;
+    seen.set(spec.turn, times + 1);
     const fitting = pool().filter(
       (replica) =>
         replica.apis.includes(spec.api) && (spec.model === null || replica.models.includes(spec.model)),
     );
-    const replica = fitting.find(({ id }) => id !== spec.avoid) ?? fitting[0];
+    const replica = fitting[times % fitting.length];
     return replica === undefined
       ? { type: 'reject', turn: spec.turn, code: 'unknown_model' }
       : { type: 'admit', turn: spec.turn, replica: replica.id };

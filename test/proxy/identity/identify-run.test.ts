@@ -1,0 +1,199 @@
+import { describe, expect, it } from 'vitest';
+import type { Caller, RunId } from '../../../contracts/ids.ts';
+import { readConversation } from '../../../proxy/identity/conversation.ts';
+import { identifyRun, type IdentifiedRun } from '../../../proxy/identity/identify-run.ts';
+import { readIdentityHeaders } from '../../../proxy/identity/identity-headers.ts';
+import { RunMemory } from '../../../proxy/identity/run-memory.ts';
+
+type Message = Record<string, unknown>;
+
+const user = (content: string): Message => ({ role: 'user', content });
+const reply = (content: string): Message => ({ role: 'assistant', content });
+const step = (id: string, n: number): Message => ({
+  role: 'assistant',
+  content: null,
+  tool_calls: [{ id, type: 'function', function: { name: 'step', arguments: JSON.stringify({ n }) } }],
+});
+const result = (id: string, content: string): Message => ({ role: 'tool', tool_call_id: id, content });
+
+/** A proxy's identity alone: requests in, runs out, replies remembered. */
+class Identity {
+  readonly memory: RunMemory;
+  nowMs = 0;
+  #drawn = 0;
+
+  constructor(options: { maxEntries?: number; lifetimeMs?: number } = {}) {
+    this.memory = new RunMemory({ maxEntries: 1_000, lifetimeMs: 1_800_000, ...options });
+  }
+
+  ask(messages: readonly Message[], headers: Record<string, string> = {}): IdentifiedRun {
+    const conversation = readConversation({ model: 'm', tools: undefined, messages });
+    return identifyRun(
+      readIdentityHeaders(headers),
+      conversation,
+      this.memory,
+      () => `new-${(this.#drawn += 1)}` as RunId,
+      this.nowMs,
+    );
+  }
+
+  /** Asks, and remembers that the run was answered with these tool calls. */
+  turn(
+    messages: readonly Message[],
+    toolCallIds: readonly string[] = [],
+    headers: Record<string, string> = {},
+  ): IdentifiedRun {
+    const asked = this.ask(messages, headers);
+    const { whole } = readConversation({ model: 'm', tools: undefined, messages });
+    this.memory.remember(
+      (headers['x-fermata-caller'] ?? 'anonymous') as Caller,
+      whole,
+      toolCallIds,
+      asked.run,
+      this.nowMs,
+    );
+    return asked;
+  }
+}
+
+describe('the run of a turn', () => {
+  it('is the one its header names, before anything else', () => {
+    const identity = new Identity();
+    identity.turn([user('a')], ['x1']);
+    const headers = { 'x-fermata-run-id': 'mine', session_id: 's' };
+    expect(identity.ask([user('a'), step('x1', 0), result('x1', 'r')], headers)).toEqual({
+      run: 'mine',
+      by: 'header',
+    });
+  });
+
+  it('is the session of a known agent before anything in the body', () => {
+    const identity = new Identity();
+    identity.turn([user('a')], ['x1']);
+    expect(identity.ask([user('a'), step('x1', 0), result('x1', 'r')], { session_id: 's' }).by).toBe(
+      'session',
+    );
+  });
+
+  it('is that of the tool calls it sends back', () => {
+    const identity = new Identity();
+    const first = identity.turn([user('same words')], ['id-a']);
+    const second = identity.turn([user('same words')], ['id-b']);
+    expect(first.run).not.toBe(second.run);
+    expect(identity.ask([user('same words'), step('id-a', 0), result('id-a', 'r')])).toEqual({
+      run: first.run,
+      by: 'tool-call',
+    });
+    expect(identity.ask([user('same words'), step('id-b', 0), result('id-b', 'r')]).run).toBe(second.run);
+  });
+
+  it('is that of the longest beginning that was answered before', () => {
+    const identity = new Identity();
+    const first = identity.turn([user('a')]);
+    const second = identity.turn([user('a'), reply('b'), user('c')]);
+    expect(second).toEqual({ run: first.run, by: 'conversation' });
+    const third = identity.ask([user('a'), reply('b'), user('c'), reply('d'), user('e')]);
+    expect(third.run).toBe(first.run);
+  });
+
+  it('is new when the same words are asked again: a retry and another agent look alike', () => {
+    const identity = new Identity();
+    const first = identity.turn([user('a')]);
+    expect(identity.ask([user('a')])).toEqual({ run: 'new-2', by: 'new' });
+    expect(first.by).toBe('new');
+  });
+
+  it('is never shared between callers', () => {
+    const identity = new Identity();
+    const mine = identity.turn([user('a')], ['id-a'], { 'x-fermata-caller': 'me' });
+    const next = [user('a'), step('id-a', 0), result('id-a', 'r')];
+    expect(identity.ask(next, { 'x-fermata-caller': 'me' }).run).toBe(mine.run);
+    expect(identity.ask(next, { 'x-fermata-caller': 'you' }).by).toBe('new');
+    expect(identity.ask(next).by).toBe('new');
+  });
+
+  it('is new when a beginning was answered for two runs, and the tool calls do not tell', () => {
+    const identity = new Identity();
+    identity.turn([user('same words')]);
+    identity.turn([user('same words')]);
+    expect(identity.ask([user('same words'), reply('x'), user('y')]).by).toBe('new');
+  });
+});
+
+describe('A01 engines that reuse tool-call ids', () => {
+  const messages = [
+    user('four steps'),
+    ...[0, 1, 2, 3].flatMap((n) => [step('call_0', n), result('call_0', `result ${n}`)]),
+  ];
+
+  it('follows one run through turns that all use call_0', () => {
+    const identity = new Identity();
+    const first = identity.turn(messages.slice(0, 1), ['call_0']);
+    for (const length of [3, 5, 7]) {
+      const next = identity.turn(messages.slice(0, length), ['call_0']);
+      expect(next).toEqual({ run: first.run, by: 'tool-call' });
+    }
+    expect(identity.ask(messages)).toEqual({ run: first.run, by: 'tool-call' });
+  });
+
+  it('gives call_0 to neither of two runs that emitted it in the same conversation', () => {
+    const identity = new Identity();
+    identity.turn(messages.slice(0, 1), ['call_0'], { 'x-fermata-run-id': 'run-A' });
+    identity.turn(messages.slice(0, 1), ['call_0'], { 'x-fermata-run-id': 'run-B' });
+    expect(identity.ask(messages.slice(0, 3)).by).toBe('new');
+  });
+
+  it('gives call_0 to neither of two runs that emitted it in other conversations', () => {
+    const identity = new Identity();
+    identity.turn([user('one thing')], ['call_0'], { 'x-fermata-run-id': 'run-A' });
+    identity.turn([user('another')], ['call_0'], { 'x-fermata-run-id': 'run-B' });
+    expect(identity.ask(messages.slice(0, 3)).by).toBe('new');
+  });
+
+  it('gives an id of its own to the one run that emitted it', () => {
+    const identity = new Identity();
+    identity.turn(messages.slice(0, 1), ['call_0'], { 'x-fermata-run-id': 'run-A' });
+    identity.turn([user('another')], ['call_0'], { 'x-fermata-run-id': 'run-B' });
+    expect(identity.ask(messages.slice(0, 3)).run).toBe('run-A');
+  });
+
+  it('gives mixed results of two runs to neither by their ids', () => {
+    const identity = new Identity();
+    identity.turn([user('same')], ['a'], { 'x-fermata-run-id': 'run-A' });
+    identity.turn([user('same')], ['b'], { 'x-fermata-run-id': 'run-B' });
+    const both = [user('same'), step('a', 0), result('a', 'r'), result('b', 'r')];
+    expect(identity.ask(both).by).toBe('new');
+  });
+});
+
+describe('what is remembered', () => {
+  it('is forgotten after its lifetime, and a renewal prolongs it', () => {
+    const identity = new Identity({ lifetimeMs: 100 });
+    const first = identity.turn([user('a')]);
+    const next = [user('a'), reply('b'), user('c')];
+    identity.nowMs = 99;
+    expect(identity.ask(next).run).toBe(first.run);
+    identity.nowMs = 100;
+    expect(identity.ask(next).by).toBe('new');
+    identity.turn([user('x')]);
+    identity.memory.sweep(identity.nowMs);
+    expect(identity.memory.size).toBe(1);
+  });
+
+  it('is bounded in number: the oldest goes first', () => {
+    const identity = new Identity({ maxEntries: 3 });
+    const runs = ['a', 'b', 'c', 'd'].map((text) => identity.turn([user(text)]).run);
+    expect(identity.memory.size).toBe(3);
+    expect(identity.ask([user('a'), reply('x'), user('y')]).by).toBe('new');
+    expect(identity.ask([user('b'), reply('x'), user('y')]).run).toBe(runs[1]);
+  });
+
+  it('goes with its run', () => {
+    const identity = new Identity();
+    const first = identity.turn([user('a')], ['id-a']);
+    identity.turn([user('b')]);
+    identity.memory.forget(first.run);
+    expect(identity.ask([user('a'), step('id-a', 0), result('id-a', 'r')]).by).toBe('new');
+    expect(identity.memory.size).toBe(1);
+  });
+});
