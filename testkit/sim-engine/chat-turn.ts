@@ -121,8 +121,10 @@ function startTurn(options: StartOptions): void {
     { id, promptTokens: prompt.length, outputTokens: plan.pieces.length, blockHashes: hashes },
     (output) => {
       onEngineOutput(output, turn, response, record, parts);
+      log.changed();
     },
   );
+  log.changed();
 }
 
 const eventStream = 'text/event-stream; charset=utf-8';
@@ -165,7 +167,6 @@ function onEngineOutput(
   switch (output.type) {
     case 'started':
       record.cachedTokens = output.cachedTokens;
-      log.changed();
       break;
     case 'token':
       record.completionTokens = output.index + 1;
