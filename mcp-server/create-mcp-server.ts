@@ -46,13 +46,13 @@ export async function createMcpServer(
     sessions: () => endpoint.sessions(),
     watchedRuns: () => service.watchedRuns(),
   });
-  const makeServer = createServerFactory({
+  const factory = createServerFactory({
     service,
     logger,
-    callEnded: metrics.callEnded,
+    meter: metrics,
     addressOf: (request) => (request === undefined ? undefined : addresses.get(request)),
   });
-  const endpoint = createMcpEndpoint(makeServer, logger, config.sessionLimits);
+  const endpoint = createMcpEndpoint(factory.make, logger, config.sessionLimits);
   const app = fastify({ forceCloseConnections: true });
   guardLoopback(app, config.host);
   serveMcp(app, endpoint, addresses, logger);
@@ -68,7 +68,7 @@ export async function createMcpServer(
   sweep.unref();
   const close = async (): Promise<void> => {
     clearInterval(sweep);
-    // Ends every open exchange, and with it every wait, before the connection they wait on.
+    await factory.drain();
     await endpoint.close();
     await app.close();
     await service.close();

@@ -3,11 +3,19 @@ import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 
 export type CallOutcome = 'ok' | 'fault' | 'gone' | 'error';
 
-export interface McpMetrics {
-  readonly registry: Registry;
+/** Told of every tool call, at its start and at its end. */
+export interface CallMeter {
+  callStarted(tool: string): void;
   /** `fault`: the user's; `gone`: the client broke off; `error`: ours. */
   callEnded(tool: string, outcome: CallOutcome, seconds: number): void;
 }
+
+export interface McpMetrics extends CallMeter {
+  readonly registry: Registry;
+}
+
+/** For a server whose metrics nobody can read. */
+export const noMeter: CallMeter = { callStarted: () => undefined, callEnded: () => undefined };
 
 export interface MetricSources {
   sessions(): number;
@@ -21,6 +29,12 @@ export function createMetrics(sources: MetricSources): McpMetrics {
     name: 'fermata_mcp_tool_calls_total',
     help: 'Tool calls that have ended, by tool and outcome',
     labelNames: ['tool', 'outcome'],
+    registers,
+  });
+  const active = new Gauge({
+    name: 'fermata_mcp_tool_calls_active',
+    help: 'Tool calls in progress, by tool',
+    labelNames: ['tool'],
     registers,
   });
   const seconds = new Histogram({
@@ -50,7 +64,11 @@ export function createMetrics(sources: MetricSources): McpMetrics {
   registry.registerMetric(watchedRuns);
   return {
     registry,
+    callStarted(tool) {
+      active.inc({ tool });
+    },
     callEnded(tool, outcome, duration) {
+      active.dec({ tool });
       calls.inc({ tool, outcome });
       seconds.observe({ tool }, duration);
     },

@@ -23,6 +23,8 @@ export interface RunServiceConfig {
   readonly temporal: TemporalSettings;
   readonly taskQueue: string;
   readonly proxyUrl: string;
+  /** Milliseconds a call to Temporal may take, all its retries together. */
+  readonly temporalCallMs?: number | undefined;
   /** Milliseconds a worker has to list the tools. */
   readonly toolListingMs?: number | undefined;
   /** Milliseconds between two reports of progress. */
@@ -60,7 +62,7 @@ const modelsKeepMs = 10_000;
 
 /** Connects lazily: a service can be made before Temporal and the proxy are there. */
 export function createRunService(config: RunServiceConfig): RunService {
-  const temporal = new TemporalLink(config.temporal);
+  const temporal = new TemporalLink(config.temporal, config.temporalCallMs);
   const proxy = new ProxyClient(config.proxyUrl);
   const reader = new RunReader(temporal);
   const watches = new RunWatches(temporal, reader);

@@ -8,7 +8,8 @@ import { McpServer, type CallToolResult, type ServerContext } from '@modelcontex
 import type { Logger } from 'pino';
 import { z } from 'zod';
 import { callerOf } from './caller.ts';
-import type { CallOutcome } from './metrics.ts';
+import { CallsInProgress } from './calls-in-progress.ts';
+import type { CallMeter, CallOutcome } from './metrics.ts';
 import type { RunService } from './run-service.ts';
 import { serverInstructions } from './tool-descriptions.ts';
 import { defineTools, type ToolCall, type ToolDefinition } from './tool-definitions.ts';
@@ -17,7 +18,7 @@ import { UserFault } from './user-fault.ts';
 export interface FactoryDeps {
   readonly service: RunService;
   readonly logger: Logger;
-  readonly callEnded: (tool: string, outcome: CallOutcome, seconds: number) => void;
+  readonly meter: CallMeter;
   /** Address of the client of a request; undefined when it has none. */
   readonly addressOf: (request: Request | undefined) => string | undefined;
 }
@@ -29,9 +30,21 @@ const { version } = packageSchema.parse(JSON.parse(readFileSync(packageUrl, 'utf
 /** The list of tools changes only with a new version. */
 const toolListHint = { ttlMs: 3_600_000, cacheScope: 'public' } as const;
 
-export function createServerFactory(deps: FactoryDeps): () => McpServer {
+export interface ServerFactory {
+  make(): McpServer;
+  /**
+   * Ends all waits with an answer that says so, and resolves when every call in progress has been
+   * answered, or after two seconds. Calls that come later are answered the same way.
+   */
+  drain(): Promise<void>;
+}
+
+const drainMs = 2_000;
+
+export function createServerFactory(deps: FactoryDeps): ServerFactory {
   const tools = defineTools(deps.service);
-  return () => {
+  const calls = new CallsInProgress();
+  const make = (): McpServer => {
     const server = new McpServer(
       { name: 'fermata', title: 'fermata', version },
       {
@@ -45,17 +58,25 @@ export function createServerFactory(deps: FactoryDeps): () => McpServer {
       server.registerTool(
         tool.name,
         { title, description, annotations: { ...annotations }, inputSchema: input },
-        async (args: unknown, context: ServerContext) =>
-          await answer(deps, tool, args, toCall(deps, server, context)),
+        async (args: unknown, context: ServerContext) => {
+          const call = toCall(deps, server, context, calls.stopping);
+          return await calls.track(answer(deps, tool, args, call, calls.stopping));
+        },
       );
     }
     return server;
   };
+  return { make, drain: async () => await calls.drain(drainMs) };
 }
 
 const traceparentSchema = z.string().regex(/^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/);
 
-function toCall(deps: FactoryDeps, server: McpServer, context: ServerContext): ToolCall {
+function toCall(
+  deps: FactoryDeps,
+  server: McpServer,
+  context: ServerContext,
+  stopping: AbortSignal,
+): ToolCall {
   const { mcpReq, http, sessionId } = context;
   const token = mcpReq._meta?.progressToken;
   const traceparent = traceparentSchema.safeParse(mcpReq._meta?.['traceparent']);
@@ -67,7 +88,7 @@ function toCall(deps: FactoryDeps, server: McpServer, context: ServerContext): T
       address: http === undefined ? 'stdio' : deps.addressOf(http.req),
     }),
     // A client of the sessionful era that only drops its connection can never get the answer either.
-    signal: AbortSignal.any([mcpReq.signal, ...(http?.req === undefined ? [] : [http.req.signal])]),
+    signal: AbortSignal.any([stopping, mcpReq.signal, ...(http?.req === undefined ? [] : [http.req.signal])]),
     ...(traceparent.success ? { traceparent: traceparent.data } : {}),
     ...(token === undefined
       ? {}
@@ -85,11 +106,13 @@ async function answer(
   tool: ToolDefinition,
   args: unknown,
   call: ToolCall,
+  stopping: AbortSignal,
 ): Promise<CallToolResult> {
   const startedAt = performance.now();
+  deps.meter.callStarted(tool.name);
   const end = (outcome: CallOutcome, words?: string): void => {
     const seconds = (performance.now() - startedAt) / 1_000;
-    deps.callEnded(tool.name, outcome, seconds);
+    deps.meter.callEnded(tool.name, outcome, seconds);
     const line = { tool: tool.name, caller: call.caller, ms: Math.round(seconds * 1_000), outcome };
     deps.logger.info(words === undefined ? line : { ...line, words }, 'tool call');
   };
@@ -104,13 +127,16 @@ async function answer(
     }
     if (call.signal.aborted) {
       end('gone');
-      return toolError('the call was broken off');
+      return toolError(stopping.aborted ? stoppingWords : 'the call was broken off');
     }
     deps.logger.error({ err: error, tool: tool.name }, 'tool call failed');
     end('error');
     return toolError(`a fault in fermata: ${error instanceof Error ? error.message : String(error)}`);
   }
 }
+
+const stoppingWords =
+  'this server is stopping; runs are kept and go on, so make the same call again in a moment (with spawn, use a requestId)';
 
 function toolError(text: string): CallToolResult {
   return { content: [{ type: 'text', text }], isError: true };

@@ -5,6 +5,7 @@
 import type { Readable, Writable } from 'node:stream';
 import { serveStdio as serveConnection, StdioServerTransport } from '@modelcontextprotocol/server/stdio';
 import type { Logger } from 'pino';
+import { noMeter } from './metrics.ts';
 import { createRunService, type RunServiceConfig } from './run-service.ts';
 import { createServerFactory } from './server-factory.ts';
 
@@ -25,10 +26,10 @@ export interface StdioServer {
 export function serveStdio(config: RunServiceConfig, deps: StdioDeps): StdioServer {
   const { logger, stdin = process.stdin, stdout = process.stdout } = deps;
   const service = createRunService(config);
-  const makeServer = createServerFactory({
+  const factory = createServerFactory({
     service,
     logger,
-    callEnded: () => undefined,
+    meter: noMeter,
     addressOf: () => undefined,
   });
   const closed = new Promise<void>((resolve) => {
@@ -37,13 +38,14 @@ export function serveStdio(config: RunServiceConfig, deps: StdioDeps): StdioServ
     // A client that has died leaves a broken pipe.
     stdout.once('error', () => resolve());
   });
-  const connection = serveConnection(makeServer, {
+  const connection = serveConnection(factory.make, {
     transport: new StdioServerTransport(stdin, stdout),
     onerror: (error) => logger.warn({ err: error }, 'mcp connection'),
   });
   return {
     closed,
     async close() {
+      await factory.drain();
       await connection.close();
       await service.close();
     },

@@ -3,7 +3,14 @@
  * itself; every call bounded. What Temporal refuses or fails to answer becomes a {@link UserFault} in
  * words; "not found" and "already started" are left to the caller, who knows what they mean.
  */
-import { Client, Connection, isGrpcServiceError, type ConnectionOptions } from '@temporalio/client';
+import {
+  Client,
+  Connection,
+  isGrpcServiceError,
+  isRetryableError,
+  makeGrpcRetryInterceptor,
+  type ConnectionOptions,
+} from '@temporalio/client';
 import {
   NamespaceNotFoundError,
   WorkflowExecutionAlreadyStartedError,
@@ -20,9 +27,15 @@ export interface TemporalSettings {
 }
 
 /** Milliseconds a call may take, all its retries together: a restart of Temporal fits in. */
-export const temporalCallMs = 15_000;
+const defaultCallMs = 15_000;
 
-const grpc = { invalidArgument: 3, deadlineExceeded: 4, resourceExhausted: 8, unavailable: 14 } as const;
+const grpc = {
+  invalidArgument: 3,
+  deadlineExceeded: 4,
+  notFound: 5,
+  resourceExhausted: 8,
+  unavailable: 14,
+} as const;
 
 /** The gRPC status and words of an error from the client, or of its cause; null when it has none. */
 export function grpcStatusOf(error: unknown): { readonly code: number; readonly details: string } | null {
@@ -40,15 +53,15 @@ export function isTemporaryFault(error: unknown): boolean {
 export function describeTemporalFault(error: unknown, settings: TemporalSettings): unknown {
   if (error instanceof UserFault || error instanceof WorkflowNotFoundError) return error;
   if (error instanceof WorkflowExecutionAlreadyStartedError) return error;
-  if (error instanceof NamespaceNotFoundError) {
-    return new UserFault(
-      'busy',
-      `Temporal has no namespace '${settings.namespace}'; create it or name another`,
-    );
-  }
   const status = grpcStatusOf(error);
-  if (status === null) return error;
   const cause = { cause: error };
+  // The raw service tells of a missing namespace in a status, the client in an error class.
+  const namespaceMissing = status?.code === grpc.notFound && status.details.startsWith('Namespace ');
+  if (namespaceMissing || error instanceof NamespaceNotFoundError) {
+    const text = `Temporal has no namespace '${settings.namespace}'; create it or name another`;
+    return new UserFault('busy', text, cause);
+  }
+  if (status === null) return error;
   if (status.code === grpc.unavailable || status.code === grpc.deadlineExceeded) {
     const text = `Temporal at ${settings.address} does not answer; runs are kept there, so try again in a moment`;
     return new UserFault('busy', text, cause);
@@ -60,17 +73,30 @@ export function describeTemporalFault(error: unknown, settings: TemporalSettings
   return new UserFault(kind, `Temporal refused the call: ${status.details}`, cause);
 }
 
+/**
+ * The client's own retry waits up to 5 s between tries, also past a call's deadline. Thirty tries last
+ * longer than any call; a long poll, which has no deadline, is taken up again by whoever made it.
+ */
+const retry = makeGrpcRetryInterceptor({
+  delayFunction: (attempt) => Math.min(100 * 1.5 ** attempt, 1_000) * (0.8 + Math.random() * 0.4),
+  retryableDecider: (attempt, status) => attempt < 30 && isRetryableError(status),
+});
+
 export class TemporalLink {
   readonly settings: TemporalSettings;
   readonly client: Client;
   readonly #connection: Connection;
+  readonly #callMs: number;
 
-  constructor(settings: TemporalSettings) {
+  /** @param callMs milliseconds a call may take, all its retries together. */
+  constructor(settings: TemporalSettings, callMs: number = defaultCallMs) {
     this.settings = settings;
+    this.#callMs = callMs;
     this.#connection = Connection.lazy({
       address: settings.address,
       ...(settings.apiKey === undefined ? {} : { apiKey: settings.apiKey }),
       ...(settings.tls === undefined ? {} : { tls: settings.tls }),
+      interceptors: [retry],
       // gRPC's own backoff grows to two minutes, long after Temporal is back.
       channelArgs: { 'grpc.initial_reconnect_backoff_ms': 100, 'grpc.max_reconnect_backoff_ms': 1_000 },
     });
@@ -81,7 +107,7 @@ export class TemporalLink {
    * Makes a call within `limitMs`, retried while Temporal is away.
    * @throws UserFault in words; WorkflowNotFoundError and WorkflowExecutionAlreadyStartedError as they are.
    */
-  async call<T>(make: (client: Client) => Promise<T>, limitMs: number = temporalCallMs): Promise<T> {
+  async call<T>(make: (client: Client) => Promise<T>, limitMs: number = this.#callMs): Promise<T> {
     try {
       return await this.client.withDeadline(Date.now() + limitMs, async () => await make(this.client));
     } catch (error) {

@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { cutMiddle, cutTogether, fairShares, jsonBytes } from '../../mcp-server/fair-cut.ts';
 

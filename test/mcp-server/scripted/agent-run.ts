@@ -15,7 +15,7 @@ interface Input {
   readonly task: string;
 }
 
-const finish = defineSignal<[string]>('finish');
+const finish = defineSignal('finish');
 const counters = {
   turns: 2,
   toolCalls: 1,
@@ -28,13 +28,13 @@ const counters = {
   heldMs: 3,
 };
 
-/** `say TEXT` ends with TEXT; `fail WHY` fails; `repeat N` ends with N letters; all others wait for the signal. */
+/** `say TEXT` ends with TEXT, `wait TEXT` once it is signalled; `repeat N` ends with N letters; `fail WHY` fails. */
 export async function agentRun({ task }: Input) {
   const { memo } = workflowInfo();
   const first = memo?.['run'] as Record<string, unknown>;
-  let text: string | null = null;
-  setHandler(finish, (words) => {
-    text = words;
+  let finished = false;
+  setHandler(finish, () => {
+    finished = true;
   });
   upsertMemo({ run: { ...first, phase: 'model turn 1', counters, partial: 'so far' } });
   const [verb, ...rest] = task.split(' ');
@@ -47,9 +47,14 @@ export async function agentRun({ task }: Input) {
     });
     throw ApplicationFailure.nonRetryable(words);
   }
-  if (verb === 'break') throw ApplicationFailure.nonRetryable(words);
-  await condition(() => text !== null);
-  return { text: text ?? '', cut: false, counters };
+  try {
+    await condition(() => finished);
+  } catch (error) {
+    const ended = { status: 'Cancelled', phase: 'ended', counters, reason: 'enough', partial: 'so far' };
+    upsertMemo({ run: { ...first, ...ended } });
+    throw error;
+  }
+  return { text: words, cut: false, counters };
 }
 
 export async function listTools() {

@@ -1,0 +1,12 @@
+/** `fermata mcp` as a test starts it: address, task queue and proxy from the command line. */
+import { pino } from 'pino';
+import { serveStdio } from '../../mcp-server/stdio.ts';
+
+const [address = '', taskQueue = '', proxyUrl = ''] = process.argv.slice(2);
+const logger = pino({ level: 'debug' }, pino.destination(2));
+const server = serveStdio(
+  { temporal: { address, namespace: 'default' }, taskQueue, proxyUrl, progressMs: 50 },
+  { logger },
+);
+await server.closed;
+await server.close();
