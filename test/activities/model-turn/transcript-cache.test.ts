@@ -1,0 +1,64 @@
+import { describe, expect, it } from 'vitest';
+import { createTranscriptCache } from '../../../activities/model-turn/transcript-cache.ts';
+import type { AssistantMessage, ChatMessage } from '../../../contracts/chat-messages.ts';
+import { transcriptDigest } from '../../../contracts/transcript-digest.ts';
+
+const task: ChatMessage = { role: 'user', content: 'task' };
+const reply: AssistantMessage = {
+  role: 'assistant',
+  content: null,
+  tool_calls: ['a', 'b'].map((id) => ({
+    id,
+    type: 'function',
+    function: { name: 'lookup', arguments: '{}' },
+  })),
+};
+const result = (id: string, content: string): ChatMessage => ({ role: 'tool', tool_call_id: id, content });
+const reference = (messages: readonly ChatMessage[]) => ({
+  length: messages.length,
+  digest: transcriptDigest(messages),
+});
+
+describe('the transcript cache', () => {
+  it('answers with the messages once every call is answered, in call order', () => {
+    const cache = createTranscriptCache();
+    cache.replied('run', [task], reply, [
+      { id: 'a', name: 'lookup' },
+      { id: 'b', name: 'lookup' },
+    ]);
+    const next = [task, reply, result('a', '1'), result('b', '2')];
+    expect(cache.find('run', reference(next))).toBeNull();
+    cache.answered('run', 'b', '2');
+    cache.answered('run', 'a', '1');
+    expect(cache.find('run', reference(next))).toEqual(next);
+  });
+
+  it('knows the answers of refused calls', () => {
+    const cache = createTranscriptCache();
+    cache.replied('run', [task], reply, [
+      { id: 'a', name: 'x', refusal: { kind: 'unknown-tool', text: 'Error: no' } },
+      { id: 'b', name: 'lookup' },
+    ]);
+    cache.answered('run', 'b', '2');
+    const next = [task, reply, result('a', 'Error: no'), result('b', '2')];
+    expect(cache.find('run', reference(next))).toEqual(next);
+  });
+
+  it('answers nothing but exactly what is asked for', () => {
+    const cache = createTranscriptCache();
+    cache.replied('run', [task], { role: 'assistant', content: 'x' }, []);
+    const other: ChatMessage[] = [task, { role: 'assistant', content: 'y' }];
+    expect(cache.find('run', reference(other))).toBeNull();
+    expect(cache.find('another', reference([task, { role: 'assistant', content: 'x' }]))).toBeNull();
+  });
+
+  it('forgets ended runs, and the oldest ones at its bound', () => {
+    const cache = createTranscriptCache(1_000);
+    const long: AssistantMessage = { role: 'assistant', content: 'z'.repeat(300) };
+    for (const run of ['one', 'two', 'three']) cache.replied(run, [task], long, []);
+    const next = reference([task, long]);
+    expect([cache.find('one', next), cache.find('three', next)]).toEqual([null, [task, long]]);
+    cache.forget('three');
+    expect(cache.find('three', next)).toBeNull();
+  });
+});

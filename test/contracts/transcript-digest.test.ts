@@ -1,0 +1,44 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { ChatMessage } from '../../contracts/chat-messages.ts';
+import { extendTranscriptDigest, textDigest, transcriptDigest } from '../../contracts/transcript-digest.ts';
+
+const message = fc.oneof(
+  fc.record({ role: fc.constantFrom('user' as const, 'system' as const), content: fc.string() }),
+  fc.record({ role: fc.constant('tool' as const), tool_call_id: fc.string(), content: fc.string() }),
+  fc.record({ role: fc.constant('assistant' as const), content: fc.option(fc.string()) }),
+);
+
+describe('a transcript digest', () => {
+  it('is the same whether it is made at once or message by message, or after a trip as JSON', () => {
+    fc.assert(
+      fc.property(fc.array<ChatMessage>(message), (messages) => {
+        const copy = JSON.parse(JSON.stringify(messages)) as ChatMessage[];
+        const last = copy.at(-1);
+        const digest = transcriptDigest(messages);
+        expect(digest).toMatch(/^[0-9a-f]{16}$/);
+        expect(transcriptDigest(copy)).toBe(digest);
+        if (last !== undefined)
+          expect(extendTranscriptDigest(transcriptDigest(copy.slice(0, -1)), last)).toBe(digest);
+      }),
+    );
+  });
+
+  it('differs between transcripts that differ', () => {
+    const seen = new Map<string, string>();
+    fc.assert(
+      fc.property(fc.array<ChatMessage>(message, { maxLength: 4 }), (messages) => {
+        const digest = transcriptDigest(messages);
+        const text = JSON.stringify(messages.map((one) => Object.entries(one).toSorted()));
+        expect(seen.get(digest) ?? text).toBe(text);
+        seen.set(digest, text);
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
+  it('tells near texts apart', () => {
+    const texts = Array.from({ length: 20_000 }, (_unused, index) => `result ${index}`);
+    expect(new Set(texts.map(textDigest)).size).toBe(texts.length);
+  });
+});
