@@ -97,7 +97,7 @@ async function npmInstall(folder: string, client: PinnedClient, options: Install
   const progress = setInterval(() => {
     void bytesIn(folder).then((bytes) => {
       const seconds = Math.round((performance.now() - startedAt) / 1_000);
-      options.print(`  ${client.name}: ${Math.round(bytes / 2 ** 20)} MiB on disk after ${seconds} s`);
+      options.print(`  ${client.name}: ${Math.round(bytes / 2 ** 20)} MiB unpacked after ${seconds} s`);
     });
   }, progressMs);
   try {
