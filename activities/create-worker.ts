@@ -66,12 +66,13 @@ export async function createWorker(
       registry: metrics.registry,
       notReady: supervisor.notReady,
     });
+    let closing: Promise<void> | null = null;
     return {
       url: health.url,
       port: health.port,
       async close() {
-        await stop();
-        await health.close();
+        closing ??= stop().then(async () => await health.close());
+        await closing;
       },
     };
   } catch (error) {

@@ -5,7 +5,7 @@
 import { randomBytes } from 'node:crypto';
 import { Client, Connection, type WorkflowHandle } from '@temporalio/client';
 import { pino } from 'pino';
-import { createWorker, type FermataWorker } from '../../activities/create-worker.ts';
+import { createWorker, type FermataWorker, type WorkerConfig } from '../../activities/create-worker.ts';
 import type { ToolServers } from '../../contracts/config-file.ts';
 import { runMemoKey, runMemoSchema, workflowTypes, type RunMemo } from '../../contracts/run.ts';
 import { startToolServer, type ToolServer } from '../../testkit/tool-server/host.ts';
@@ -27,6 +27,7 @@ export interface RunStack {
   readonly model: FakeModel;
   readonly tools: ToolServer;
   readonly taskQueue: string;
+  readonly workerConfig: WorkerConfig;
   readonly worker: FermataWorker | null;
   newWorker(): Promise<FermataWorker>;
   start(input: Record<string, unknown>): Promise<WorkflowHandle>;
@@ -51,19 +52,17 @@ export async function startRunStack(options: RunStackOptions): Promise<RunStack>
       : { delayScale: 0.01, callLogPath: options.callLogPath },
   );
   const workers: FermataWorker[] = [];
+  const workerConfig: WorkerConfig = {
+    host: '127.0.0.1',
+    port: 0,
+    temporal: { address: options.temporalAddress, namespace: 'default' },
+    taskQueue,
+    proxyUrl: model.url,
+    toolServers: { kit: httpServer(tools.url), ...options.toolServers },
+    workflowBundle: { codePath: options.workflowBundlePath },
+  };
   const newWorker = async (): Promise<FermataWorker> => {
-    const worker = await createWorker(
-      {
-        host: '127.0.0.1',
-        port: 0,
-        temporal: { address: options.temporalAddress, namespace: 'default' },
-        taskQueue,
-        proxyUrl: model.url,
-        toolServers: { kit: httpServer(tools.url), ...options.toolServers },
-        workflowBundle: { codePath: options.workflowBundlePath },
-      },
-      { logger: pino({ level: 'silent' }) },
-    );
+    const worker = await createWorker(workerConfig, { logger: pino({ level: 'silent' }) });
     workers.push(worker);
     return worker;
   };
@@ -73,6 +72,7 @@ export async function startRunStack(options: RunStackOptions): Promise<RunStack>
     model,
     tools,
     taskQueue,
+    workerConfig,
     worker,
     newWorker,
     start: async (input) =>
