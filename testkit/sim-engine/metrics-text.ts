@@ -92,9 +92,10 @@ function sglangFamilies(state: EngineState): readonly Family[] {
 
 function llamacppFamilies(state: EngineState): readonly Family[] {
   const { running, waiting } = loadOf(state);
-  const { prefillTokens, outputTokens, steps } = state.counters;
+  const { prefillTokens, cachedTokens, outputTokens, steps } = state.counters;
   return [
     counter('llamacpp:prompt_tokens_total', prefillTokens, 'Prompt tokens processed.'),
+    counter('llamacpp:prompt_tokens_cached_total', cachedTokens, 'Prompt tokens found in the cache.'),
     counter('llamacpp:tokens_predicted_total', outputTokens, 'Generation tokens processed.'),
     counter('llamacpp:n_decode_total', steps, 'Decode calls.'),
     gauge('llamacpp:requests_processing', running, 'Requests processing.'),

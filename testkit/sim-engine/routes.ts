@@ -7,7 +7,7 @@ import { classify } from './classify.ts';
 import { readFault } from './core/directives.ts';
 import { loadOf } from './core/engine-state.ts';
 import { describeEngine, metricsText, type Dialect } from './metrics-text.ts';
-import { refuse } from './refusals.ts';
+import { applyFault, refuse } from './refusals.ts';
 import { keptBodyBytes, type RequestRecord } from './request-log.ts';
 
 export type Availability = 'refused' | 'silent' | 'unhealthy';
@@ -100,7 +100,7 @@ async function servePost(
   try {
     const body = await readJson(request, record);
     if (generative) serveChat(readChatRequest(body), request, response, record, parts.chat);
-    else await serveClassify(body, response, record, parts);
+    else await serveClassify(body, request, response, record, parts);
   } catch (error) {
     if (request.socket.destroyed) log.end(record, 'aborted');
     else if (error instanceof BadRequest) {
@@ -157,6 +157,7 @@ async function readJson(request: IncomingMessage, record: RequestRecord): Promis
 
 async function serveClassify(
   body: unknown,
+  request: IncomingMessage,
   response: ServerResponse,
   record: RequestRecord,
   { chat, labels, classifyMs }: RouteParts,
@@ -167,7 +168,11 @@ async function serveClassify(
   if (model !== null && model !== settings.model) {
     throw new BadRequest(404, `The model \`${model}\` does not exist.`);
   }
-  if (fault !== null) throw new BadRequest(fault.status ?? 500, 'A fault was ordered.');
+  if (fault !== null) {
+    // There is no stream to cut: a cut is a connection that is dropped.
+    applyFault(fault.kind === 'cut' ? { kind: 'drop' } : fault, request, response, record, log);
+    return;
+  }
   await new Promise((resolve) => {
     setTimeout(resolve, classifyMs);
   });

@@ -18,7 +18,7 @@ export function startStep(state: EngineState, atMs: number, outputs: EngineOutpu
   let budget = state.config.chunkTokens - work.length;
   for (const request of state.running) {
     const missing = request.knownTokens - request.computedTokens;
-    if (missing === 1 && request.knownTokens > request.spec.promptTokens) continue;
+    if (isDecoding(request)) continue;
     const tokens = Math.min(missing, budget);
     if (tokens <= 0) break;
     work.push({ request, tokens });
@@ -28,15 +28,18 @@ export function startStep(state: EngineState, atMs: number, outputs: EngineOutpu
   state.step = work.length === 0 ? null : { endMs: atMs + durationMs(state, work), work };
 }
 
-/** A request with all but its last produced token computed takes one token and maybe one block. */
+/** All but the token that it produced last is in memory. */
+function isDecoding({ spec, knownTokens, computedTokens }: LiveRequest): boolean {
+  return knownTokens - computedTokens === 1 && knownTokens > spec.promptTokens;
+}
+
+/** Each decoding request takes one token and maybe one block. Returns whether one had to be preempted. */
 function planDecoding(state: EngineState, atMs: number, work: StepWork[], outputs: EngineOutput[]): boolean {
   let preempted = false;
   for (let index = 0; index < state.running.length && work.length < state.config.chunkTokens; index += 1) {
     const request = state.running[index];
     if (request === undefined) break;
-    const decoding =
-      request.knownTokens - request.computedTokens === 1 && request.knownTokens > request.spec.promptTokens;
-    if (!decoding) continue;
+    if (!isDecoding(request)) continue;
     while (request.phase === 'running' && request.blocks.length < blocksFor(request.knownTokens)) {
       const block = take(state.pool);
       if (block === null) {

@@ -2,7 +2,7 @@
  * What the simulated model thinks of its first token: for requests that ask for one token and its
  * log-probabilities, as a classification by a generative model does. Candidates come from a `decide`
  * directive, else from the options that the conversation lists (`A) …`, `1. …`, `- …`, or
- * `one of: …, …`), else from a few words. A candidate whose words occur in the last user message is likely.
+ * `one of …: …, …`), else from a few words. A candidate whose words occur in the last user message is likely.
  */
 import type { SimMessage } from './conversation.ts';
 import { withoutDirectives, type Directive } from './directives.ts';
@@ -21,7 +21,7 @@ interface Option {
 }
 
 const listed = /^[ \t]*(?:([A-Za-z]|\d{1,2})[.):]|[-*])[ \t]+(.+)$/gm;
-const enumerated = /\bone of(?: these| the following)?(?: labels)?:?\s*([^\n.]+)/i;
+const enumerated = /\bone of\b(?:[^:\n]{0,80}:)?\s*([^\n]+)/i;
 
 /** Candidates, most likely first; never empty. */
 export function firstTokenCandidates(
@@ -46,8 +46,15 @@ export function firstTokenCandidates(
   );
 }
 
+/** Most likely first; labels that begin with the same token are one candidate. */
 function sorted(candidates: readonly Candidate[]): Candidate[] {
-  return candidates.toSorted((a, b) => b.probability - a.probability);
+  const byToken = new Map<string, number>();
+  for (const { token, probability } of candidates) {
+    byToken.set(token, (byToken.get(token) ?? 0) + probability);
+  }
+  return [...byToken]
+    .map(([token, probability]) => ({ token, probability }))
+    .toSorted((a, b) => b.probability - a.probability);
 }
 
 function optionsIn(text: string): Option[] {
