@@ -14,6 +14,7 @@ import { LinkClient } from './link/link-client.ts';
 import { LiveTurns } from './link/live-turns.ts';
 import { ReplicaPool } from './link/replica-pool.ts';
 import { RunRegistry } from './link/run-registry.ts';
+import { answerMalformed } from './malformed-request.ts';
 import { createMetrics } from './metrics.ts';
 import type { ProxyContext } from './proxy-context.ts';
 import { addRoutes } from './routes.ts';
@@ -106,6 +107,7 @@ function createServer(limits: ProxyLimits): FastifyInstance {
     // Ours answers, in the same error shape as everything else.
     return503OnClosing: false,
     requestTimeout: limits.requestTimeoutMs,
+    clientErrorHandler: (error, socket) => answerMalformed(error, socket, limits.headerBytes),
     http: { maxHeaderSize: limits.headerBytes, noDelay: true },
   });
 }

@@ -60,13 +60,14 @@ export async function serveTurn(
   const arrivedAtMs = context.nowMs();
   const client = new ClientExchange(request, response, context.limits.clientStallMs);
   let ownRun: RunId | null = null;
+  let ticket: Ticket | null = null;
   try {
     const turn = await identify(context, api, request, arrivedAtMs, record);
     if (turn.request.translate !== null) ownRun = turn.run;
     const sink = turn.request.translate === null ? client : new GatheredReply(client);
     let attempt: Attempt | null = firstAttempt;
     while (attempt !== null) {
-      const ticket = arrive(context, turn, attempt, record);
+      ticket = arrive(context, turn, attempt, record);
       const decision = await hold(context, client, ticket, record);
       if (decision.kind === 'abandoned') return;
       if (decision.kind === 'refused') throw refusalFault(decision.code, turn.request.model);
@@ -78,6 +79,8 @@ export async function serveTurn(
   } catch (error) {
     fail(context, client, error, record);
   } finally {
+    // Whatever went wrong above, nothing stays held and no place stays taken.
+    ticket?.abandon();
     if (ownRun !== null) endRun(context, ownRun);
     record.totalMs = context.nowMs() - arrivedAtMs;
     if (response.headersSent) record.status = response.statusCode;
