@@ -14,7 +14,7 @@ export interface ServicesOptions {
   readonly stateDir: string;
   readonly temporal: TemporalTarget;
   readonly config: ConfigFile;
-  readonly workflowBundle?: { readonly codePath: string };
+  readonly workflowBundle: { readonly codePath: string };
   readonly logger: Logger;
 }
 
@@ -67,7 +67,7 @@ export async function startServices(options: ServicesOptions): Promise<RunningSe
           taskQueue,
           proxyUrl: proxy.url,
           toolServers,
-          ...(options.workflowBundle === undefined ? {} : { workflowBundle: options.workflowBundle }),
+          workflowBundle: options.workflowBundle,
         },
         { logger: logger('worker') },
       ),

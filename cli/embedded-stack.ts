@@ -6,6 +6,7 @@
 import { mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { Logger } from 'pino';
+import { bundleWorkflows } from '../activities/bundle-workflows.ts';
 import type { ConfigFile } from '../contracts/config-file.ts';
 import type { Settings } from '../contracts/settings.ts';
 import { startPool, type EngineChoice, type RunningPool } from './embedded-pool.ts';
@@ -85,15 +86,23 @@ async function startParts(
     return part;
   };
   // Settled, not all: what has started beside a failed part must be kept in order to be closed.
-  const [temporal, pool] = await Promise.allSettled([
+  const [temporal, pool, workflowBundle] = await Promise.allSettled([
     startTemporal(options, stateDir).then(keep),
     startPool({ ...options, stateDir }).then(keep),
+    bundleOnce(options, stateDir),
   ]);
   if (temporal.status === 'rejected') throw temporal.reason;
   if (pool.status === 'rejected') throw pool.reason;
+  if (workflowBundle.status === 'rejected') throw workflowBundle.reason;
   const start = options.separate ? startServiceProcesses : startServices;
   const services = keep(
-    await start({ ...options, stateDir, temporal: temporal.value.target, config: pool.value.config }),
+    await start({
+      ...options,
+      stateDir,
+      temporal: temporal.value.target,
+      config: pool.value.config,
+      workflowBundle: workflowBundle.value,
+    }),
   );
   return describeStack(options, temporal.value, pool.value, services, closeAll);
 }
@@ -163,6 +172,17 @@ async function startTemporal(options: StackOptions, stateDir: string): Promise<R
     children: [{ name: 'temporal', pid: server.pid, exited: server.exited }],
     close: async () => await server.close(),
   };
+}
+
+/**
+ * Made before the services start: bundling keeps the event loop for seconds, and the scheduler's probes
+ * in the same process would take that for silent engines.
+ */
+async function bundleOnce(options: StackOptions, stateDir: string): Promise<{ readonly codePath: string }> {
+  if (options.workflowBundle !== undefined) return options.workflowBundle;
+  const codePath = join(stateDir, 'workflows.js');
+  if (!options.separate) await bundleWorkflows(codePath);
+  return { codePath };
 }
 
 function makeStateFolders(stateDir: string): void {

@@ -133,7 +133,7 @@ function faultsOf(file: string): string[] {
       const target = relative(root, resolve(root, dirname(file), specifier));
       const top = target.split('/')[0] ?? '';
       if (top === 'cli' || top === 'test' || top === 'bench') {
-        return file.startsWith(`${top}/`) || ['test', 'bench'].includes(file.split('/')[0] ?? '')
+        return file.startsWith(`${top}/`) || ['test', 'bench', 'scripts'].includes(file.split('/')[0] ?? '')
           ? []
           : [`${file} imports ${target}: nothing imports ${top}`];
       }

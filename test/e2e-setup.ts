@@ -2,11 +2,11 @@
  * Once for all end-to-end tests: one Temporal server in memory and one workflow bundle. Each test file
  * takes a task queue and an id prefix of its own.
  */
-import { existsSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import type { TestProject } from 'vitest/node';
+import { bundleWorkflows } from '../activities/bundle-workflows.ts';
 import { ensureTemporalBinary } from '../cli/setup/temporal-binary.ts';
 import { startTemporalServer } from '../cli/temporal-server.ts';
 
@@ -35,11 +35,7 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
     databaseFile: null,
   });
   const bundlePath = join(folder, 'workflows.js');
-  const bundler = resolve(import.meta.dirname, '..', 'activities', 'bundle-workflows.ts');
-  if (existsSync(bundler)) {
-    const { bundleWorkflows } = (await import(bundler)) as { bundleWorkflows(path: string): Promise<void> };
-    await bundleWorkflows(bundlePath);
-  }
+  await bundleWorkflows(bundlePath);
   project.provide('temporalAddress', server.address);
   project.provide('temporalBinary', binary);
   project.provide('workflowBundlePath', bundlePath);

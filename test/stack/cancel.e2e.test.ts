@@ -38,8 +38,9 @@ describe('cancel', () => {
   it('during a model stream aborts the request at the engine within a second', async () => {
     const [engine] = stack.engines;
     if (engine === undefined) throw new Error('no engine');
+    // Held from its arrival, which may come before spawn has answered.
+    const held = engine.holdNext();
     const handle = await spawn('Say much. [[sim {"calls":[],"answerTokens":200}]]');
-    const held = engine.holdNext(({ runId }) => runId === handle);
     const record = await held.arrived;
     held.release(3);
     await engine.waitFor(() => record.chunksSent >= 3);
@@ -53,8 +54,8 @@ describe('cancel', () => {
   it('while the turn is held never asks the engine', async () => {
     const [engine] = stack.engines;
     if (engine === undefined) throw new Error('no engine');
+    const held = engine.holdNext();
     const blocker = await spawn('Block. [[sim {"calls":[]}]]');
-    const held = engine.holdNext(({ runId }) => runId === blocker);
     await held.arrived;
     const handle = await spawn('Wait your turn. [[sim {"calls":[]}]]');
     await eventually('a held turn', async () => (await stack.status()).held.some(({ turns }) => turns === 1));

@@ -20,7 +20,7 @@ describe('16 sub-agents, spawned by a client of each era', () => {
       Array.from({ length: 16 }, async (_, index) => {
         const client = index % 2 === 0 ? stack.client : legacy;
         return await client.call('spawn', {
-          task: `Where does river ${index} end? Look it up. ${marker(index)}`,
+          task: `Where does river ${index} end? ${marker(index)} ${directive}`,
         });
       }),
     );
@@ -73,6 +73,9 @@ describe('16 sub-agents, spawned by a client of each era', () => {
     }
   });
 });
+
+/** Arguments of their own: those the script makes up would quote the task. */
+const directive = '[[sim {"calls":["lookup","lookup"],"toolArguments":{"lookup":{"topic":"rivers"}}}]]';
 
 function marker(index: number): string {
   return `needle-${index}-in-the-transcript`;
