@@ -7,7 +7,10 @@ import { startStack, type Stack } from './stack.ts';
 let stack: Stack;
 let client: TestClient;
 beforeAll(async () => {
-  stack = await startStack(inject('temporalAddress'));
+  stack = await startStack({
+    temporalAddress: inject('temporalAddress'),
+    workflowBundlePath: inject('workflowBundlePath'),
+  });
   client = await connectClient('modern', stack.mcpUrl);
 });
 afterAll(async () => {
@@ -47,7 +50,8 @@ describe('a start that is repeated with the same request id', () => {
   });
 
   it('is the same run while it is running, marked as such', async () => {
-    const request = { task: stack.waiting('slow'), requestId: randomUUID() };
+    const held = stack.holding('slow');
+    const request = { task: held.task, requestId: randomUUID() };
     const first = await client.call('spawn', request);
     const second = await client.call('spawn', request);
     expect(first.structured).not.toHaveProperty('existing');
@@ -56,7 +60,7 @@ describe('a start that is repeated with the same request id', () => {
       status: 'Running',
       existing: true,
     });
-    await stack.release(first.structured['handle']);
+    held.release();
     const { structured } = await client.call('await', { handles: [first.structured['handle']] });
     expect(structured).toMatchObject({ runs: [{ status: 'Completed', result: 'slow' }] });
   });
@@ -72,8 +76,18 @@ describe('a start that is repeated with the same request id', () => {
     await expectOneStart(second.structured['handle']);
   });
 
+  it('is the failed run after a failure, marked as such: a new run takes a new id', async () => {
+    const fault = { kind: 'error', status: 400 };
+    const task = `x [[sim ${JSON.stringify({ calls: [], answer: 'y', fault })}]]`;
+    const request = { task, requestId: randomUUID() };
+    await client.call('run', request);
+    const second = await client.call('spawn', request);
+    expect(second.structured).toMatchObject({ status: 'Failed', existing: true });
+    await expectOneStart(second.structured['handle']);
+  });
+
   it('is the cancelled run after its end, marked as such: a new run takes a new id', async () => {
-    const request = { task: stack.waiting('never'), requestId: randomUUID() };
+    const request = { task: stack.holding('never').task, requestId: randomUUID() };
     const { structured } = await client.call('spawn', request);
     await client.call('cancel', { handle: structured['handle'] });
     await client.call('await', { handles: [structured['handle']] });
@@ -84,14 +98,17 @@ describe('a start that is repeated with the same request id', () => {
 
   it('is refused in words when it asks for something else, and the first run goes on', async () => {
     const requestId = randomUUID();
-    const { structured } = await client.call('spawn', { task: stack.waiting('first'), requestId });
-    const other = await client.call('spawn', { task: stack.waiting('other'), requestId });
+    const held = stack.holding('first');
+    const { structured } = await client.call('spawn', { task: held.task, requestId });
+    const other = await client.call('spawn', { task: stack.saying('other'), requestId });
     expect(other.isError).toBe(true);
     expect(other.text).toContain('with other arguments; use a new requestId');
     expect((await client.call('status', { handle: structured['handle'] })).structured).toMatchObject({
       status: 'Running',
     });
-    await stack.release(structured['handle']);
+    held.release();
+    const ended = await client.call('await', { handles: [structured['handle']] });
+    expect(ended.structured).toMatchObject({ runs: [{ result: 'first' }] });
   });
 
   it('is another run when another caller takes the same id', async () => {

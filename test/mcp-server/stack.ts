@@ -1,69 +1,139 @@
-/** What the end-to-end tests of this folder stand on: Temporal, a worker, an mcp-server, and runs whose end is in the test's hand. */
+/**
+ * What the end-to-end tests of this folder stand on: every part of the way, each the real one: Temporal,
+ * worker, scheduler, proxy, tool server, and an engine whose words and whose pace are in the test's hand.
+ */
+import { randomUUID } from 'node:crypto';
 import { Client, Connection } from '@temporalio/client';
 import { pino } from 'pino';
+import { createWorker, type FermataWorker } from '../../activities/create-worker.ts';
+import { configFileSchema } from '../../contracts/config-file.ts';
 import {
   createMcpServer,
   type McpServerConfig,
   type McpServerHandle,
 } from '../../mcp-server/create-mcp-server.ts';
-import { quietTemporal, startScriptedWorker } from './scripted-worker.ts';
+import { createProxy } from '../../proxy/create-proxy.ts';
+import { createScheduler } from '../../scheduler/host/create-scheduler.ts';
+import { startSimEngine, type HeldStream } from '../../testkit/sim-engine/host.ts';
+import { startToolServer } from '../../testkit/tool-server/host.ts';
+
+export interface StackOptions {
+  readonly temporalAddress: string;
+  readonly workflowBundlePath: string;
+}
+
+/** A task whose end the test decides. */
+export interface HeldTask {
+  /** Looks something up, says `so far` beside it, then waits with its answer. */
+  readonly task: string;
+  /** Resolves when its last turn is at the engine. */
+  readonly held: Promise<unknown>;
+  release(): void;
+}
 
 export interface Stack {
   readonly temporal: Client;
   readonly server: McpServerHandle;
   readonly mcpUrl: string;
   readonly config: McpServerConfig;
+  readonly model: string;
   /** Another server on the same runs. */
   startServer(over?: Partial<McpServerConfig>): Promise<McpServerHandle>;
+  /** Another worker on the same task queue, such as one on another Temporal server. */
+  startWorker(temporalAddress: string): Promise<FermataWorker>;
   /** A task that ends at once with `answer`. */
   saying(answer: string): string;
-  /** A task that waits for `release` and ends with `answer`. */
-  waiting(answer: string): string;
-  release(handle: unknown): Promise<void>;
-  /** Sum of all samples of a metric of the server. */
+  /** A task that looks something up first: two turns and a tool call. */
+  lookingUp(answer: string): string;
+  holding(answer: string): HeldTask;
+  /** Sum of all samples of a metric of a server; default: the first one. */
   metric(name: string, server?: McpServerHandle): Promise<number>;
   close(): Promise<void>;
 }
 
 const logger = pino({ level: 'silent' });
+const host = '127.0.0.1';
 
-export async function startStack(address: string, over: Partial<McpServerConfig> = {}): Promise<Stack> {
-  quietTemporal();
-  const worker = await startScriptedWorker(address);
-  const connection = await Connection.connect({ address });
-  const temporal = new Client({ connection });
+function directed(directive: Record<string, unknown>, words = 'do it'): string {
+  return `${words} [[sim ${JSON.stringify(directive)}]]`;
+}
+
+export async function startStack(options: StackOptions): Promise<Stack> {
+  const running: { close(): Promise<void> }[] = [];
+  const keep = <T extends { close(): Promise<void> }>(part: T): T => {
+    running.push(part);
+    return part;
+  };
+  const engine = keep(await startSimEngine({ timeScale: 0.01, engine: { maxContextTokens: 400_000 } }));
+  const tools = keep(await startToolServer({ delayScale: 0.01 }));
+  const file = configFileSchema.parse({
+    pool: [{ id: 'sim', url: engine.url, engine: 'vllm' }],
+    tools: { mcpServers: { desk: { url: tools.url } } },
+  });
+  const { pool, policy, callers } = file;
+  const scheduler = keep(
+    await createScheduler(
+      { host, port: 0, pool, policy, callers, probeIntervalMs: 200 },
+      { logger, environment: {} },
+    ),
+  );
+  const proxy = keep(
+    await createProxy({ host, port: 0, schedulerUrl: scheduler.url }, { logger, environment: {} }),
+  );
+  const taskQueue = `mcp-server-${randomUUID()}`;
+  const startWorker = async (address: string): Promise<FermataWorker> =>
+    keep(
+      await createWorker(
+        {
+          host,
+          port: 0,
+          temporal: { address, namespace: 'default' },
+          taskQueue,
+          proxyUrl: proxy.url,
+          toolServers: file.tools.mcpServers,
+          workflowBundle: { codePath: options.workflowBundlePath },
+        },
+        { logger },
+      ),
+    );
+  await startWorker(options.temporalAddress);
+  const connection = keep(await Connection.connect({ address: options.temporalAddress }));
   const config: McpServerConfig = {
-    host: '127.0.0.1',
+    host,
     port: 0,
-    temporal: { address, namespace: 'default' },
-    taskQueue: worker.taskQueue,
-    proxyUrl: 'http://127.0.0.1:9',
+    temporal: { address: options.temporalAddress, namespace: 'default' },
+    taskQueue,
+    proxyUrl: proxy.url,
     progressMs: 50,
-    ...over,
   };
-  const servers: McpServerHandle[] = [];
-  const startServer = async (more: Partial<McpServerConfig> = {}): Promise<McpServerHandle> => {
-    const started = await createMcpServer({ ...config, ...more }, { logger });
-    servers.push(started);
-    return started;
-  };
+  const startServer = async (over: Partial<McpServerConfig> = {}): Promise<McpServerHandle> =>
+    keep(await createMcpServer({ ...config, ...over }, { logger }));
   const server = await startServer();
   return {
-    temporal,
+    temporal: new Client({ connection }),
     server,
     mcpUrl: `${server.url}/mcp`,
     config,
+    model: engine.model,
     startServer,
-    saying: (answer) => `say ${answer}`,
-    waiting: (answer) => `wait ${answer}`,
-    async release(handle) {
-      await temporal.workflow.getHandle(String(handle)).signal('finish');
+    startWorker,
+    saying: (answer) => directed({ calls: [], answer }),
+    lookingUp: (answer) => directed({ calls: ['lookup'], answer }),
+    holding(answer) {
+      const name = randomUUID();
+      const stream: HeldStream = engine.holdNext(({ body }) => {
+        const text = JSON.stringify(body);
+        return text.includes(name) && text.includes('"role":"tool"');
+      });
+      return {
+        task: directed({ calls: ['lookup'], preface: 'so far', answer }, `do ${name}`),
+        held: stream.arrived,
+        release: () => stream.releaseAll(),
+      };
     },
     metric: async (name, of = server) => await readMetric(of, name),
     async close() {
-      await Promise.all(servers.map(async (one) => await one.close()));
-      await connection.close();
-      await worker.close();
+      for (const part of running.splice(0).toReversed()) await part.close();
     },
   };
 }

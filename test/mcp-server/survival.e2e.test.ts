@@ -4,12 +4,14 @@ import { request } from 'node:http';
 import { afterAll, beforeAll, describe, expect, inject, it, vi } from 'vitest';
 import { startTemporalServer } from '../../cli/temporal-server.ts';
 import { connectClient, type ClientKind } from './mcp-clients.ts';
-import { startScriptedWorker } from './scripted-worker.ts';
 import { startStack, type Stack } from './stack.ts';
 
 let stack: Stack;
 beforeAll(async () => {
-  stack = await startStack(inject('temporalAddress'));
+  stack = await startStack({
+    temporalAddress: inject('temporalAddress'),
+    workflowBundlePath: inject('workflowBundlePath'),
+  });
 });
 afterAll(async () => {
   await stack.close();
@@ -25,13 +27,14 @@ describe('the mcp-server', () => {
     async (kind) => {
       const first = await stack.startServer();
       const before = await connectClient(kind, `${first.url}/mcp`);
-      const { structured } = await before.call('spawn', { task: stack.waiting('kept') });
+      const held = stack.holding('kept');
+      const { structured } = await before.call('spawn', { task: held.task });
       await first.close();
       await before.close().catch(() => undefined);
       const second = await stack.startServer();
       const after = await connectClient(kind, `${second.url}/mcp`);
       const waiting = after.call('await', { handles: [structured['handle']] });
-      await stack.release(structured['handle']);
+      held.release();
       expect((await waiting).structured).toMatchObject({ done: true, runs: [{ result: 'kept' }] });
       await after.close();
     },
@@ -44,12 +47,11 @@ describe('the mcp-server', () => {
         async (kind) => await connectClient(kind, `${server.url}/mcp`),
       ),
     );
-    const handles = [
-      (await clients[0]?.call('spawn', { task: stack.waiting('shared') }))?.structured['handle'],
-    ];
+    const held = stack.holding('shared');
+    const handles = [(await clients[0]?.call('spawn', { task: held.task }))?.structured['handle']];
     const waiting = clients.map(async (client) => await client.call('await', { handles }));
     await vi.waitFor(async () => expect(await stack.metric(watched, server)).toBe(1), bound);
-    await stack.release(handles[0]);
+    held.release();
     for (const { structured } of await Promise.all(waiting)) {
       expect(structured).toMatchObject({ done: true, runs: [{ result: 'shared' }] });
     }
@@ -62,7 +64,8 @@ describe('the mcp-server', () => {
     async (kind) => {
       const server = await stack.startServer();
       const client = await connectClient(kind, `${server.url}/mcp`);
-      const { structured } = await client.call('spawn', { task: stack.waiting('on') });
+      const held = stack.holding('on');
+      const { structured } = await client.call('spawn', { task: held.task });
       const handles = [structured['handle']];
       const leave = new AbortController();
       const left = client.call('await', { handles }, { signal: leave.signal });
@@ -72,17 +75,18 @@ describe('the mcp-server', () => {
       leave.abort();
       await expect(left).rejects.toThrow(/abort/i);
       await vi.waitFor(async () => expect(await stack.metric(active, server)).toBe(1), bound);
-      expect(await stack.metric(watched, server)).toBe(1);
-      await stack.release(handles[0]);
+      await vi.waitFor(async () => expect(await stack.metric(watched, server)).toBe(1), bound);
+      held.release();
       expect((await stays).structured).toMatchObject({ done: true });
       const gone = new AbortController();
-      const again = await client.call('spawn', { task: stack.waiting('on') });
+      const more = stack.holding('on');
+      const again = await client.call('spawn', { task: more.task });
       const alone = client.call('await', { handles: [again.structured['handle']] }, { signal: gone.signal });
       await vi.waitFor(async () => expect(await stack.metric(watched, server)).toBe(1), bound);
       gone.abort();
       await expect(alone).rejects.toThrow(/abort/i);
       await vi.waitFor(async () => expect(await stack.metric(watched, server)).toBe(0), bound);
-      await stack.release(again.structured['handle']);
+      more.release();
       await client.close();
     },
   );
@@ -104,7 +108,8 @@ describe('the mcp-server', () => {
     const opened = await post({ jsonrpc: '2.0', id: 0, method: 'initialize', params });
     await opened.text();
     const session = opened.headers.get('mcp-session-id') ?? '';
-    const spawn = { name: 'spawn', arguments: { task: stack.waiting('on') } };
+    const held = stack.holding('on');
+    const spawn = { name: 'spawn', arguments: { task: held.task } };
     const spawned = await post({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: spawn }, session);
     const handle = /run_\w{22}/.exec(await spawned.text())?.[0];
     const wait = { name: 'await', arguments: { handles: [handle] } };
@@ -118,20 +123,21 @@ describe('the mcp-server', () => {
     await vi.waitFor(async () => expect(await stack.metric(watched, server)).toBe(1), bound);
     dropped.destroy();
     await vi.waitFor(async () => expect(await stack.metric(watched, server)).toBe(0), bound);
-    await stack.release(handle);
+    held.release();
   });
 
   it('ends a wait in words when it is stopped', async () => {
     const server = await stack.startServer();
     const client = await connectClient('modern', `${server.url}/mcp`);
-    const { structured } = await client.call('spawn', { task: stack.waiting('on') });
+    const held = stack.holding('on');
+    const { structured } = await client.call('spawn', { task: held.task });
     const waiting = client.call('await', { handles: [structured['handle']] });
     await vi.waitFor(async () => expect(await stack.metric(watched, server)).toBe(1), bound);
     await server.close();
     const { isError, text } = await waiting;
     expect(isError).toBe(true);
     expect(text).toContain('this server is stopping; runs are kept and go on');
-    await stack.release(structured['handle']);
+    held.release();
     await client.close();
   });
 });
@@ -139,7 +145,8 @@ describe('the mcp-server', () => {
 describe('Temporal', () => {
   it('wins over a memo that is out of date: a terminated run has failed, with its reason', async () => {
     const client = await connectClient('modern', stack.mcpUrl);
-    const { structured } = await client.call('spawn', { task: stack.waiting('on') });
+    const held = stack.holding('on');
+    const { structured } = await client.call('spawn', { task: held.task });
     const handles = [structured['handle']];
     const waiting = client.call('await', { handles });
     await stack.temporal.workflow.getHandle(String(handles[0])).terminate('by hand');
@@ -164,7 +171,7 @@ describe('Temporal', () => {
     // A call that is made while it is away waits for it.
     const early = client.call('spawn', { task: stack.saying('patient') });
     const second = await startTemporalServer({ ...server, port });
-    const worker = await startScriptedWorker(second.address, stack.config.taskQueue);
+    const worker = await stack.startWorker(second.address);
     const { structured } = await early;
     expect(structured['handle']).toMatch(/^run_/);
     const { structured: ended } = await client.call('await', { handles: [structured['handle']] });
@@ -233,7 +240,8 @@ describe('the worker', () => {
 
 describe('the proxy', () => {
   it('may be away: a model is taken unchecked, and that is said', async () => {
-    const client = await connectClient('modern', stack.mcpUrl);
+    const mcp = await stack.startServer({ proxyUrl: 'http://127.0.0.1:9' });
+    const client = await connectClient('modern', `${mcp.url}/mcp`);
     const { structured, isError } = await client.call('spawn', { task: stack.saying('x'), model: 'any' });
     expect(isError).toBe(false);
     expect(structured['notes']).toEqual([expect.stringContaining("model 'any' was not checked")]);

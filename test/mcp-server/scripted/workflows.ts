@@ -1,1 +1,0 @@
-export { agentRun as 'agent-run', listTools as 'list-tools' } from './agent-run.ts';
