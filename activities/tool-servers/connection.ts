@@ -7,14 +7,17 @@ import { createStdioTransport } from './stdio-transport.ts';
 
 export interface Connection {
   readonly client: Client;
-  /** True once it cannot be used any more. */
+  /** True once it is not to be used for anything new. */
   closed: boolean;
+  /** Calls that wait for an answer on it. */
+  calls: number;
 }
 
 const connectTimeoutMs = 15_000;
 
 /**
  * @param onListChanged also called when the connection ends.
+ * @param signal gives the opening up.
  * @throws Error when the server does not start or answer.
  */
 export async function openConnection(
@@ -22,6 +25,7 @@ export async function openConnection(
   config: ToolServerConfig,
   logger: Logger,
   onListChanged: () => void,
+  signal: AbortSignal,
 ): Promise<Connection> {
   const transport = transportOf(name, config, logger);
   const client = new Client(
@@ -36,12 +40,12 @@ export async function openConnection(
     onerror: (error: Error) => logger.debug({ toolServer: name, error: error.message }, 'tool server error'),
   });
   try {
-    await client.connect(transport, { timeout: connectTimeoutMs });
+    await client.connect(transport, { timeout: connectTimeoutMs, signal });
   } catch (error) {
     await transport.close().catch(() => undefined);
     throw error;
   }
-  const connection: Connection = { client, closed: false };
+  const connection: Connection = { client, closed: false, calls: 0 };
   Object.assign(client, {
     onclose() {
       connection.closed = true;

@@ -5,21 +5,24 @@ import type { Connection } from './connection.ts';
 export interface ConnectionKeeper {
   /** @throws Error when it cannot be opened, or failed so lately that it is not tried yet. */
   get(): Promise<Connection>;
-  /** Ends a connection that is of no use any more; the next `get` opens another. */
-  drop(lost: Connection): Promise<void>;
+  /** Runs one call on a connection; one that is retired ends with its last call. */
+  use<T>(connection: Connection, work: () => Promise<T>): Promise<T>;
+  /** Takes a connection out of use; the next `get` opens another, and calls on this one may still end. */
+  retire(connection: Connection): void;
   close(): Promise<void>;
 }
 
-export function keepConnection(open: () => Promise<Connection>): ConnectionKeeper {
+/** @param open stops when its signal aborts. */
+export function keepConnection(open: (signal: AbortSignal) => Promise<Connection>): ConnectionKeeper {
   let current: Connection | null = null;
   let opening: Promise<Connection> | null = null;
-  let closed = false;
+  const closing = new AbortController();
   const backoff = createBackoff({ firstMs: 1_000, longestMs: 30_000 });
   const openNew = async (): Promise<Connection> => {
     const waitMs = backoff.waitMs(performance.now());
     if (waitMs > 0) throw new Error(`it failed before and is tried again in ${Math.ceil(waitMs / 1_000)} s`);
     try {
-      current = await open();
+      current = await open(closing.signal);
       backoff.succeeded();
       return current;
     } catch (error) {
@@ -27,14 +30,25 @@ export function keepConnection(open: () => Promise<Connection>): ConnectionKeepe
       throw error;
     }
   };
-  const drop = async (lost: Connection): Promise<void> => {
-    lost.closed = true;
-    await lost.client.close().catch(() => undefined);
+  const end = async (connection: Connection): Promise<void> => {
+    connection.closed = true;
+    await connection.client.close().catch(() => undefined);
   };
   return {
-    drop,
+    async use(connection, work) {
+      connection.calls += 1;
+      try {
+        return await work();
+      } finally {
+        connection.calls -= 1;
+        if (connection.closed && connection.calls === 0) await end(connection);
+      }
+    },
+    retire(connection) {
+      connection.closed = true;
+    },
     async get() {
-      if (closed) throw new Error('this worker is stopping');
+      if (closing.signal.aborted) throw new Error('this worker is stopping');
       if (current !== null && !current.closed) return current;
       opening ??= openNew().finally(() => {
         opening = null;
@@ -42,9 +56,9 @@ export function keepConnection(open: () => Promise<Connection>): ConnectionKeepe
       return await opening;
     },
     async close() {
-      closed = true;
+      closing.abort();
       const last = (await opening?.catch(() => null)) ?? current;
-      if (last !== null) await drop(last);
+      if (last !== null) await end(last);
     },
   };
 }

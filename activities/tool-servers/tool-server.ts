@@ -39,12 +39,12 @@ const unannouncedListMs = 5_000;
 export function createToolServer(name: string, config: ToolServerConfig, logger: Logger): ToolServer {
   let list: { readonly value: ToolList; readonly untilMs: number } | null = null;
   let listGeneration = 0;
+  const forgetList = (): void => {
+    list = null;
+    listGeneration += 1;
+  };
   const connections = keepConnection(
-    async () =>
-      await openConnection(name, config, logger, () => {
-        list = null;
-        listGeneration += 1;
-      }),
+    async (signal) => await openConnection(name, config, logger, forgetList, signal),
   );
   return {
     async list(signal) {
@@ -67,11 +67,16 @@ export function createToolServer(name: string, config: ToolServerConfig, logger:
           );
         });
         try {
-          return await callOnce(used, name, config, call, signal);
+          return await connections.use(used, async () => {
+            try {
+              return await callOnce(used, name, config, call, signal);
+            } catch (error) {
+              if (isLostSession(error)) connections.retire(used);
+              throw error;
+            }
+          });
         } catch (error) {
-          const lost = isLostSession(error);
-          if (used.closed || lost) await connections.drop(used);
-          if (lost && attempt === 1 && !signal.aborted) continue;
+          if (isLostSession(error) && attempt === 1 && !signal.aborted) continue;
           if (signal.aborted || error instanceof ToolServerError) throw error;
           throw describeCallFailure(name, config, error);
         }
@@ -89,7 +94,11 @@ async function fetchList({ client }: Connection, name: string, signal: AbortSign
     );
     return { items: page.tools, nextCursor: page.nextCursor };
   });
-  return { tools: walked.items, warnings: walked.stopped === null ? [] : [`${name}: ${walked.stopped}`] };
+  const tools = new Map(walked.items.map((tool) => [tool.name, tool]));
+  return {
+    tools: [...tools.values()],
+    warnings: walked.stopped === null ? [] : [`${name}: ${walked.stopped}`],
+  };
 }
 
 /** One request with both its limits; each of them, and the caller's signal, tells the server to stop. */

@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { checkCall } from '../../../activities/tool-calls/check-call.ts';
 import { createValidator } from '../../../activities/tool-calls/validate-arguments.ts';

@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { recoverTextCalls } from '../../../activities/tool-calls/recover-text-calls.ts';
 
