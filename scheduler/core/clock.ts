@@ -1,7 +1,7 @@
 /** What time alone does, once a second: reservations end, batch turns age, silent turns and idle runs go. */
 import type { Effect } from './events.ts';
 import { runIdleMs, turnSilenceMs } from './limits.ts';
-import { sweepLosses } from './losses.ts';
+import { rememberLoss, sweepLosses } from './losses.ts';
 import { sweepLostProxies } from './proxy-events.ts';
 import { endReservation, forgetRun } from './runs.ts';
 import type { SchedulerState } from './state.ts';
@@ -28,6 +28,7 @@ export function ticked(state: SchedulerState, effects: Effect[]): void {
   for (;;) {
     const turn = state.silences.first;
     if (turn === undefined || state.nowMs - turn.heardAtMs < turnSilenceMs) break;
+    rememberLoss(state, turn);
     releaseTurn(state, turn, 'failed');
     record(effects, { metric: 'dropped', reason: 'silent' });
   }

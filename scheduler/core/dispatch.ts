@@ -17,6 +17,8 @@ import type { Effect } from './events.ts';
 import type { Replica, Route, SchedulerState } from './state.ts';
 
 export function dispatch(state: SchedulerState, effects: Effect[]): void {
+  // What was touched until then is looked at afterwards.
+  if (state.nowMs < state.settledAtMs) return;
   for (const replica of state.freed) touchRoutesOf(state, replica);
   state.freed.clear();
   for (;;) {

@@ -30,3 +30,9 @@ export const staleLoadProbes = 3;
 
 /** Replicas listed for one run. */
 export const maxReplicasListed = 16;
+
+/**
+ * After a restart, admissions wait this long from the first resync, so that every proxy has told what it
+ * has in flight and since when it holds its turns. Proxies look for a scheduler every 1,000 ms.
+ */
+export const resyncGraceMs = 1_500;

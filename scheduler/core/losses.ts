@@ -9,7 +9,8 @@ import type { Loss, SchedulerState, Turn } from './state.ts';
 
 export function rememberLoss(state: SchedulerState, turn: Turn): void {
   const failedOn = turn.replica === null || turn.wasPinned ? null : turn.replica.id;
-  const loss: Loss = { arrivedAtMs: turn.arrivedAtMs, lostAtMs: state.nowMs, failedOn: null };
+  const { arrivedAtMs, sequence } = turn;
+  const loss: Loss = { arrivedAtMs, sequence, lostAtMs: state.nowMs, failedOn: null };
   const { turn: id, run, turnNumber } = turn.spec;
   remember(state, idKey(id), { ...loss, failedOn });
   if (turnNumber !== undefined) remember(state, numberKey(run, turnNumber), loss);

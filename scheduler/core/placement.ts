@@ -15,10 +15,10 @@ interface Score {
   score(state: SchedulerState, turn: Turn, replica: Replica): number;
 }
 
-/** Its last replica holds its prefix: that wins until the replicas differ by more than a quarter in load. */
+/** Its last replica holds its prefix: that wins until the loads differ by more than a quarter. */
 const ownLastReplica: Score = {
   name: 'own-last-replica',
-  weight: 0.25,
+  weight: 0.25 + 1e-9,
   score: (_state, turn, replica) =>
     turn.run !== null && homeOf(turn.run, turn.spec.model) === replica.id ? 1 : 0,
 };

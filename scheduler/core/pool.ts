@@ -7,7 +7,7 @@ import type { ReplicaId } from '../../contracts/ids.ts';
 import { reweighCallers } from './callers.ts';
 import type { Effect, SchedulerEvent } from './events.ts';
 import { staleLoadProbes } from './limits.ts';
-import { rerouteRun, rerouteStrand, strandsOn } from './queue.ts';
+import { rerouteRun } from './queue.ts';
 import { reconnectRoutes } from './routes.ts';
 import type { Replica, SchedulerState } from './state.ts';
 import { rejectUnknown } from './turn-events.ts';
@@ -29,7 +29,7 @@ export function replicaProbed(
   takeLoad(replica, event);
   if (replica.models !== before.models || (before.healthy === null && replica.models === null)) {
     poolSettled(state, effects);
-  } else if (!event.healthy && before.healthy !== false) unpin(state, replica);
+  } else if (event.healthy !== before.healthy) rerouteHeld(state);
   state.freed.add(replica);
 }
 
@@ -116,18 +116,15 @@ function configure(replica: Replica, config: ReplicaConfig): Replica {
 
 /** Models, APIs or members are other ones: every held turn finds its place anew. */
 function poolSettled(state: SchedulerState, effects: Effect[]): void {
-  for (const run of state.runs.values()) if (run.heldTurns > 0) rerouteRun(state, run);
+  rerouteHeld(state);
   reconnectRoutes(state);
   rejectUnknown(state, effects);
   for (const replica of state.replicas.values()) state.freed.add(replica);
 }
 
-/** Turns of resident runs may leave a replica that is unhealthy. */
-function unpin(state: SchedulerState, replica: Replica): void {
-  for (const route of replica.routes) {
-    if (route.pinnedTo !== replica) continue;
-    for (const strand of strandsOn(route)) rerouteStrand(state, strand);
-  }
+/** Turns of resident runs may leave a replica that is unhealthy, and must not when it is healthy again. */
+function rerouteHeld(state: SchedulerState): void {
+  for (const run of state.runs.values()) if (run.heldTurns > 0) rerouteRun(state, run);
 }
 
 function takeLoad(replica: Replica, event: EventOf<'replicaProbed'>): void {

@@ -4,12 +4,13 @@
  */
 import type { TurnId } from '../../contracts/ids.ts';
 import type { Effect, ProxyEvent } from './events.ts';
-import { lostProxyMs } from './limits.ts';
+import { lostProxyMs, resyncGraceMs } from './limits.ts';
+import { rememberLoss } from './losses.ts';
 import { rerouteRun } from './queue.ts';
 import { obtainReplica } from './pool.ts';
 import { knowledgeOf } from './routes.ts';
 import { restoreRun } from './runs.ts';
-import type { Proxy, SchedulerState } from './state.ts';
+import type { Proxy, Run, SchedulerState } from './state.ts';
 import { abandonHeld } from './turn-events.ts';
 import {
   dropHeldTurn,
@@ -30,9 +31,10 @@ export function proxyResynced(
 ): void {
   const proxy = obtainProxy(state, event.proxy);
   proxy.lostAtMs = null;
+  awaitOthers(state, event);
   const inFlight = new Map(event.inFlight.map((entry) => [entry.spec.turn, entry]));
   const held = new Set<TurnId>(event.held.map((entry) => entry.spec.turn));
-  dropUnnamed(state, proxy, effects, inFlight, held);
+  const outdated = dropUnnamed(state, proxy, effects, inFlight, held);
 
   // Counted before anything is admitted: places that are taken, then homes, then the queue.
   for (const { spec, replica, started, admittedForMs } of inFlight.values()) {
@@ -45,7 +47,7 @@ export function proxyResynced(
     heardOfTurn(state, turn);
   }
   for (const entry of event.runs) {
-    const run = restoreRun(state, effects, entry);
+    const run = restoreRun(state, effects, entry, outdated);
     if (run !== null) rerouteRun(state, run);
   }
   for (const { spec, heldForMs } of event.held) {
@@ -70,11 +72,20 @@ export function sweepLostProxies(state: SchedulerState, effects: Effect[]): void
   for (const proxy of state.proxies.values()) {
     if (proxy.lostAtMs === null || state.nowMs - proxy.lostAtMs < lostProxyMs) continue;
     for (const turn of proxy.turns) {
+      rememberLoss(state, turn);
       releaseTurn(state, turn, 'failed');
       record(effects, { metric: 'dropped', reason: 'proxy_lost' });
     }
     state.proxies.delete(proxy.id);
   }
+}
+
+/** The first proxies after a restart bring live turns or runs: the other proxies must be heard as well. */
+function awaitOthers(state: SchedulerState, event: EventOf<'proxyResynced'>): void {
+  state.firstResyncAtMs ??= state.nowMs;
+  const settledAtMs = state.firstResyncAtMs + resyncGraceMs;
+  if (state.nowMs >= settledAtMs) return;
+  if (event.held.length + event.inFlight.length + event.runs.length > 0) state.settledAtMs = settledAtMs;
 }
 
 function obtainProxy(state: SchedulerState, id: Proxy['id']): Proxy {
@@ -85,21 +96,28 @@ function obtainProxy(state: SchedulerState, id: Proxy['id']): Proxy {
   return proxy;
 }
 
-/** What the proxy had and does not name now ended while the link was down; so did a changed state. */
+/**
+ * What the proxy had and does not name now ended while the link was down; an admission that it does not
+ * know of never reached it. Returns the runs of which it knows better.
+ */
 function dropUnnamed(
   state: SchedulerState,
   proxy: Proxy,
   effects: Effect[],
   inFlight: ReadonlyMap<TurnId, { readonly replica: string }>,
   held: ReadonlySet<TurnId>,
-): void {
+): ReadonlySet<Run> {
+  const outdated = new Set<Run>();
   for (const turn of proxy.turns) {
     const id = turn.spec.turn;
     if (turn.replica === null) {
-      if (!held.has(id)) dropHeldTurn(state, turn);
+      if (held.has(id)) continue;
+      dropHeldTurn(state, turn);
     } else if (inFlight.get(id)?.replica !== turn.replica.id) {
       releaseTurn(state, turn, 'failed');
       record(effects, { metric: 'dropped', reason: 'not_resynced' });
-    }
+    } else continue;
+    if (turn.run !== null) outdated.add(turn.run);
   }
+  return outdated;
 }

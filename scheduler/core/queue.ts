@@ -53,7 +53,7 @@ export function rerouteRun(state: SchedulerState, run: Run): void {
   for (const strand of run.strands.values()) rerouteStrand(state, strand);
 }
 
-export function rerouteStrand(state: SchedulerState, strand: Strand): void {
+function rerouteStrand(state: SchedulerState, strand: Strand): void {
   const lane = laneFor(state, strand);
   if (strand.queue?.lane === lane) return;
   detach(state, strand);
@@ -75,13 +75,6 @@ export function firstOf(route: Route, only: 'any' | 'batch' = 'any'): Candidate 
     return { turn, queue, rank: lane.rank, pinned: route.pinnedTo !== null };
   }
   return undefined;
-}
-
-/** All strands on a route; the array is a copy, so they may be moved meanwhile. */
-export function strandsOn(route: Route): Strand[] {
-  return route.lanes.flatMap((lane) =>
-    [...lane.queues.values()].flatMap((queue) => [...queue.strands.values()]),
-  );
 }
 
 function laneFor(state: SchedulerState, strand: Strand): Lane {

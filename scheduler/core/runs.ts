@@ -52,9 +52,12 @@ function createRun(state: SchedulerState, spec: Pick<TurnSpec, 'run' | 'class' |
   };
 }
 
-/** A turn of the run is held now: the pause is over, what it reserved is kept for this turn. */
-export function runHeld(state: SchedulerState, run: Run, spec: TurnSpec): void {
-  if (run.reservation !== null && run.reservedUntilMs <= state.nowMs) endReservation(state, run);
+/**
+ * A turn of the run is held, and came `heldForMs` ago: the pause was over then, and what it had reserved
+ * by that time is kept for this turn.
+ */
+export function runHeld(state: SchedulerState, run: Run, spec: TurnSpec, heldForMs: number): void {
+  if (run.reservation !== null && run.reservedUntilMs <= state.nowMs - heldForMs) endReservation(state, run);
   stopResting(state, run);
   run.class = spec.class;
   run.caller = spec.caller;
@@ -141,12 +144,21 @@ export function endReservation(state: SchedulerState, run: Run): void {
   run.resident = false;
 }
 
-/** Takes over what a proxy remembers of a resting run, unless something newer is known. */
-export function restoreRun(state: SchedulerState, effects: Effect[], entry: ResyncRun): Run | null {
+/**
+ * Takes over what a proxy remembers of a resting run, unless something newer is known. Of `outdated` runs
+ * the proxy knows better in any case.
+ */
+export function restoreRun(
+  state: SchedulerState,
+  effects: Effect[],
+  entry: ResyncRun,
+  outdated: ReadonlySet<Run>,
+): Run | null {
   const activeAtMs = state.nowMs - entry.idleForMs;
   const known = state.runs.get(entry.run);
   const busy = known !== undefined && (known.heldTurns > 0 || known.inFlight.size > 0);
-  if (busy || (known !== undefined && known.activeAtMs >= activeAtMs)) return null;
+  const newer = known !== undefined && known.activeAtMs >= activeAtMs && !outdated.has(known);
+  if (busy || newer) return null;
   const run = obtainRun(state, effects, entry);
   if (run === null) return null;
   stopResting(state, run);

@@ -102,7 +102,7 @@ export interface Turn {
   readonly arrivedAtMs: number;
   /** Since when it waits this time; decides its ageing. */
   readonly heldSinceMs: number;
-  /** Breaks ties of arrival. */
+  /** Breaks ties of arrival; a retry has that of its first try. */
   readonly sequence: number;
   /** Its own, or interactive once it has been held too long. */
   countsAs: ServiceClass;
@@ -162,6 +162,7 @@ export interface Route {
 /** A turn that was lost with its client or failed, in case it comes back. */
 export interface Loss {
   readonly arrivedAtMs: number;
+  readonly sequence: number;
   readonly lostAtMs: number;
   readonly failedOn: ReplicaId | null;
 }
@@ -174,6 +175,10 @@ export interface SchedulerState {
   callerSettings: Callers;
   nextSequence: number;
   heldTurns: number;
+  /** null: no proxy has resynced since the start. */
+  firstResyncAtMs: number | null;
+  /** Nothing is admitted before this time: proxies are still telling what they have. */
+  settledAtMs: number;
   readonly replicas: Map<ReplicaId, Replica>;
   readonly proxies: Map<ProxyId, Proxy>;
   readonly runs: Map<RunId, Run>;
@@ -204,6 +209,8 @@ export function createState(policy: Policy, callers: Callers): SchedulerState {
     callerSettings: callers,
     nextSequence: 0,
     heldTurns: 0,
+    firstResyncAtMs: null,
+    settledAtMs: 0,
     replicas: new Map(),
     proxies: new Map(),
     runs: new Map(),

@@ -35,6 +35,7 @@ export function turnAbandoned(
   const turn = turnOf(state, event, effects);
   if (turn === undefined) return;
   if (turn.replica !== null) {
+    rememberLoss(state, turn);
     releaseTurn(state, turn, 'failed');
     record(effects, { metric: 'finished', class: turn.spec.class, outcome: 'failed' });
     return;
@@ -67,6 +68,7 @@ export function turnFinished(state: SchedulerState, event: EventOf<'turnFinished
     abandonHeld(state, turn, effects);
     return;
   }
+  if (event.outcome === 'failed' || event.outcome === 'refused') rememberLoss(state, turn);
   releaseTurn(state, turn, event.outcome);
   record(effects, { metric: 'finished', class: turn.spec.class, outcome: event.outcome });
 }

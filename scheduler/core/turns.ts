@@ -6,7 +6,7 @@ import type { RejectCode } from '../../contracts/error-codes.ts';
 import type { TurnSpec, TurnOutcome } from '../../contracts/link-protocol.ts';
 import { countHeld, countInFlight, obtainCaller } from './callers.ts';
 import type { Effect, Recorded } from './events.ts';
-import { rememberLoss, takeLoss } from './losses.ts';
+import { takeLoss } from './losses.ts';
 import { dequeue, enqueue, rerouteRun } from './queue.ts';
 import { keepsRunState } from './routes.ts';
 import { obtainRun, runAdmitted, runHeld, runReleased, runUnheld } from './runs.ts';
@@ -40,7 +40,7 @@ function createTurn(
     caller: obtainCaller(state, spec.caller),
     arrivedAtMs: Math.min(heldSinceMs, loss?.arrivedAtMs ?? heldSinceMs),
     heldSinceMs,
-    sequence: state.nextSequence++,
+    sequence: loss?.sequence ?? state.nextSequence++,
     countsAs: spec.class,
     avoid: loss?.failedOn ?? null,
     strand: null,
@@ -72,7 +72,7 @@ export function holdTurn(
   }
   state.heldTurns += 1;
   countHeld(state, turn.caller, 1);
-  if (turn.run !== null) runHeld(state, turn.run, spec);
+  if (turn.run !== null) runHeld(state, turn.run, spec, heldForMs);
   if (turn.countsAs === 'batch') {
     if (state.nowMs - turn.heldSinceMs >= state.policy.maxBatchHoldMs) turn.countsAs = 'interactive';
     else turn.ageing = state.ageing.push(turn);
@@ -129,7 +129,10 @@ export function restoreInFlight(
   return turn;
 }
 
-/** Ends a turn in flight: its place is free at once, its run rests or waits on. */
+/**
+ * Ends a turn in flight: its place is free at once, its run rests or waits on. The caller decides whether
+ * it counts as lost.
+ */
 export function releaseTurn(state: SchedulerState, turn: Turn, outcome: TurnOutcome): void {
   const { replica, run } = turn;
   if (replica === null) return;
@@ -139,7 +142,6 @@ export function releaseTurn(state: SchedulerState, turn: Turn, outcome: TurnOutc
   state.freed.add(replica);
   countInFlight(state, turn.caller, -1);
   forgetTurn(state, turn);
-  if (outcome === 'failed' || outcome === 'refused') rememberLoss(state, turn);
   if (run === null) return;
   runReleased(state, run, turn, outcome);
   rerouteRun(state, run);

@@ -1,6 +1,6 @@
 /** The proxy's side of the link, by hand: says what a test tells it to and keeps what it hears. */
 import { once } from 'node:events';
-import WebSocket from 'ws';
+import { WebSocket } from 'ws';
 import {
   schedulerMessageSchema,
   type ProxyMessage,

@@ -1,0 +1,146 @@
+/**
+ * What must hold after every step, counted anew from the turns and runs themselves. Returns what is
+ * broken, in words; nothing when all is well.
+ */
+import { admissionRule, takesTurns } from '../../../scheduler/core/admission.ts';
+import { laneRank, turnBefore } from '../../../scheduler/core/order.ts';
+import { keepsRunState, pinOf, serves } from '../../../scheduler/core/routes.ts';
+import type { Lane, Replica, SchedulerState, Turn } from '../../../scheduler/core/state.ts';
+
+export function brokenInvariants(state: SchedulerState): string[] {
+  const broken: string[] = [];
+  const expectEqual = (what: string, actual: unknown, expected: unknown): void => {
+    if (actual !== expected) broken.push(`${what} is ${String(actual)}, counted ${String(expected)}`);
+  };
+  const turns = [...state.turns.values()];
+  const held = turns.filter((turn) => turn.replica === null);
+  const inFlight = turns.filter((turn) => turn.replica !== null);
+
+  expectEqual('heldTurns', state.heldTurns, held.length);
+  expectEqual('silences', state.silences.size, inFlight.length);
+  expectEqual('ageing', state.ageing.size, held.filter((turn) => turn.countsAs === 'batch').length);
+  for (const replica of state.replicas.values()) {
+    expectEqual(
+      `${replica.id}.inFlight`,
+      replica.inFlight,
+      count(inFlight, (turn) => turn.replica === replica),
+    );
+    const paused = [...state.runs.values()].filter((run) => run.reservedOn === replica);
+    expectEqual(`${replica.id}.paused`, replica.paused, paused.length);
+    expectEqual(
+      `${replica.id}.pausedInteractive`,
+      replica.pausedInteractive,
+      count(paused, (run) => run.class === 'interactive'),
+    );
+    if (!replica.member && replica.inFlight === 0) broken.push(`${replica.id} left and is still kept`);
+    if (replica.batchCredit < 0 || replica.batchCredit > 1) broken.push(`credit ${replica.batchCredit}`);
+  }
+  for (const caller of state.callers.values()) {
+    expectEqual(
+      `${caller.id}.inFlight`,
+      caller.inFlight,
+      count(inFlight, (turn) => turn.caller === caller),
+    );
+    expectEqual(
+      `${caller.id}.heldTurns`,
+      caller.heldTurns,
+      count(held, (turn) => turn.caller === caller),
+    );
+    if (caller.inFlight + caller.heldTurns === 0) broken.push(`caller ${caller.id} is kept for nothing`);
+  }
+  for (const proxy of state.proxies.values()) {
+    expectEqual(
+      `${proxy.id}.turns`,
+      proxy.turns.size,
+      count(turns, (turn) => turn.proxy === proxy),
+    );
+    if (proxy.lostAtMs !== null && count(held, (turn) => turn.proxy === proxy) > 0) {
+      broken.push(`lost proxy ${proxy.id} still holds turns`);
+    }
+  }
+  for (const run of state.runs.values()) {
+    const own = turns.filter((turn) => turn.run === run);
+    expectEqual(
+      `${run.id}.inFlight`,
+      run.inFlight.size,
+      count(own, (turn) => turn.replica !== null),
+    );
+    expectEqual(
+      `${run.id}.heldTurns`,
+      run.heldTurns,
+      count(own, (turn) => turn.replica === null),
+    );
+    expectEqual(`${run.id} rests`, run.resting !== null, own.length === 0);
+    expectEqual(`${run.id} is reserved`, run.reservation !== null, run.reservedOn !== null);
+    if (run.reservation !== null && (own.length > 0 || run.rest !== 'paused')) {
+      broken.push(`${run.id} keeps a reservation and does not pause`);
+    }
+  }
+  expectEqual(
+    'resting',
+    state.resting.size,
+    count([...state.runs.values()], (run) => run.resting !== null),
+  );
+  broken.push(...misplaced(state, held));
+  if (state.nowMs >= state.settledAtMs) broken.push(...idleThoughWanted(state, held));
+  return broken;
+}
+
+/** Every held turn stands in exactly the lane that its run, class and model call for, in order. */
+function misplaced(state: SchedulerState, held: readonly Turn[]): string[] {
+  const broken: string[] = [];
+  let queued = 0;
+  for (const route of state.routes.values()) {
+    for (const lane of route.lanes) {
+      queued += lane.queues.size === 0 ? 0 : turnsOf(lane).length;
+      const first = lane.queues.first?.strands.first?.turns.first;
+      const expected = turnsOf(lane).toSorted(inLaneOrder)[0];
+      if (first !== expected) broken.push(`${route.key} lane ${lane.rank} starts with the wrong turn`);
+    }
+  }
+  if (queued !== held.length) broken.push(`${queued} turns stand in lanes, ${held.length} are held`);
+  for (const turn of held) {
+    const { run, spec } = turn;
+    const pin = run === null ? null : pinOf(state, run, spec.model, spec.api);
+    const lane = turn.strand?.queue?.lane;
+    const rank = laneRank(turn.countsAs, run !== null && run.lastReplica !== null);
+    if (lane?.route.pinnedTo !== pin && (lane?.route.pinnedTo ?? null) !== pin) {
+      broken.push(`${spec.turn} stands on ${lane?.route.key ?? 'no route'}, its pin is ${pin?.id ?? 'none'}`);
+    }
+    if (lane?.rank !== rank) broken.push(`${spec.turn} stands in lane ${String(lane?.rank)}, not ${rank}`);
+    if (run === null && keepsRunState(spec.api)) broken.push(`${spec.turn} has no run`);
+  }
+  return broken;
+}
+
+/** No held turn while a replica that it may go to has room for it. */
+function idleThoughWanted(state: SchedulerState, held: readonly Turn[]): string[] {
+  return held.flatMap((turn) =>
+    eligible(state, turn)
+      .filter((replica) => takesTurns(replica) && admissionRule(state.policy).hasRoom(replica, turn))
+      .map((replica) => `${turn.spec.turn} is held while ${replica.id} has room for it`),
+  );
+}
+
+export function eligible(state: SchedulerState, turn: Turn): Replica[] {
+  const { run, spec } = turn;
+  const pin = run === null ? null : pinOf(state, run, spec.model, spec.api);
+  if (pin !== null) return [pin];
+  return [...state.replicas.values()].filter((replica) => serves(replica, spec.model, spec.api));
+}
+
+function turnsOf(lane: Lane): Turn[] {
+  return [...lane.queues.values()].flatMap((queue) =>
+    [...queue.strands.values()].flatMap((strand) => [...strand.turns.values()]),
+  );
+}
+
+function inLaneOrder(a: Turn, b: Turn): number {
+  const share = a.caller.inFlight / a.caller.weight - b.caller.inFlight / b.caller.weight;
+  if (share !== 0) return share;
+  return turnBefore(a, b) ? -1 : 1;
+}
+
+function count<T>(values: readonly T[], holds: (value: T) => boolean): number {
+  return values.filter((value) => holds(value)).length;
+}
