@@ -119,6 +119,8 @@ async function drainAndClose(app: FastifyInstance, context: ProxyContext): Promi
   if (!(await turns.whenNoneInFlight(limits.drainMs))) {
     context.logger.warn({ turns: turns.inFlightCount }, 'cutting turns that did not finish in time');
     turns.cut();
+    // Their ends are reported before the link closes.
+    await turns.whenNoneInFlight(limits.lastBytesMs);
   }
   await context.link.close();
   await context.agent.destroy();

@@ -1,4 +1,7 @@
-/** An engine whose replies a test writes by hand, chunk by chunk, so that it can stop at any point. */
+/**
+ * An engine whose replies a test writes by hand, chunk by chunk, so that it can stop at any point. What a
+ * probe asks (any GET) it answers itself, as a healthy engine that serves `m-test`.
+ */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 
@@ -38,6 +41,11 @@ export async function startScriptedEngine(): Promise<ScriptedEngine> {
   const sockets = new Set<Socket>();
   let respond: ((call: EngineCall) => void) | null = null;
   const server = createServer((request, response) => {
+    if (request.method === 'GET') {
+      const body = request.url === '/v1/models' ? { data: [{ id: 'm-test' }] } : {};
+      response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+      return;
+    }
     void readCall(request, response).then((call) => {
       calls.push(call);
       if (respond !== null) {

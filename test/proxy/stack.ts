@@ -106,6 +106,21 @@ export async function until(condition: () => boolean, what: string, timeoutMs = 
   }
 }
 
+/** Awaits a value of one of the proxy's gauges. */
+export async function untilGauge(
+  proxy: { readonly url: string },
+  name: string,
+  value: number,
+  timeoutMs = 10_000,
+): Promise<void> {
+  const deadline = performance.now() + timeoutMs;
+  for (;;) {
+    const text = await (await fetch(`${proxy.url}/metrics`)).text();
+    if (text.split('\n').includes(`${name} ${value}`)) return;
+    if (performance.now() > deadline) throw new Error(`waited in vain until ${name} is ${value}`);
+  }
+}
+
 /** A client whose reply is seen chunk by chunk and which can leave at any time. */
 export interface TestClient {
   readonly request: ClientRequest;

@@ -1,0 +1,42 @@
+/** A real scheduler in the test's process, stopped and started again on its port as a test wants. */
+import pino from 'pino';
+import { configFileSchema, type ReplicaConfig } from '../../contracts/config-file.ts';
+import { createScheduler, type Scheduler } from '../../scheduler/host/create-scheduler.ts';
+import { closeAfterTest } from './stack.ts';
+
+export interface RealScheduler {
+  readonly url: string;
+  stop(): Promise<void>;
+  /** Starts a new one, which knows nothing, on the same port. */
+  start(): Promise<void>;
+}
+
+export async function startRealScheduler(pool: readonly Partial<ReplicaConfig>[]): Promise<RealScheduler> {
+  const config = configFileSchema.parse({ pool });
+  const create = (port: number): Promise<Scheduler> =>
+    createScheduler(
+      {
+        host: '127.0.0.1',
+        port,
+        pool: config.pool,
+        policy: config.policy,
+        callers: config.callers,
+        probeIntervalMs: 100,
+      },
+      { logger: pino({ level: 'silent' }), environment: {} },
+    );
+  let scheduler: Scheduler | null = await create(0);
+  const { url, port } = scheduler;
+  const stop = async (): Promise<void> => {
+    await scheduler?.close();
+    scheduler = null;
+  };
+  closeAfterTest(stop);
+  return {
+    url,
+    stop,
+    start: async () => {
+      scheduler = await create(port);
+    },
+  };
+}
