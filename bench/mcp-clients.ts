@@ -8,7 +8,6 @@ import {
 } from '@modelcontextprotocol/client';
 import { Client as LegacyClient } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport as LegacyTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
-import type { Transport as LegacyTransportContract } from '@modelcontextprotocol/sdk/shared/transport.js';
 import { z } from 'zod';
 
 export interface ToolClient {
@@ -47,8 +46,7 @@ export async function connectModern(url: string): Promise<ToolClient> {
 
 export async function connectLegacy(url: string): Promise<ToolClient> {
   const client = new LegacyClient(identity);
-  // The 1.x package is not written for exactOptionalPropertyTypes; the class is the contract it implements.
-  await client.connect(new LegacyTransport(new URL(url)) as LegacyTransportContract);
+  await client.connect(new LegacyTransport(new URL(url)));
   return {
     era: '2025',
     call: async (tool, args, timeoutMs = defaultTimeoutMs) =>

@@ -3,8 +3,7 @@
  * SmolLM2 on llama.cpp, or as configured), and fermata's four services, in this order; stopped in the
  * reverse one. Used by `fermata up`, the demo, tests and benchmarks. Handles no signals, prints nothing.
  */
-import { mkdirSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import type { Logger } from 'pino';
 import { bundleWorkflows } from '../activities/bundle-workflows.ts';
 import type { ConfigFile } from '../contracts/config-file.ts';
@@ -13,8 +12,9 @@ import { startPool, type EngineChoice, type RunningPool } from './embedded-pool.
 import { startServices, type RunningServices } from './embedded-services.ts';
 import { startServiceProcesses } from './separate-services.ts';
 import { requireFreePort } from './setup/free-port.ts';
-import { SetupFault, type Progress } from './setup/setup-fault.ts';
+import type { Progress } from './setup/setup-fault.ts';
 import { ensureTemporalBinary } from './setup/temporal-binary.ts';
+import { makeStateDir } from './state-dir.ts';
 import { startTemporalServer, stopLeftover } from './temporal-server.ts';
 import type { TemporalTarget } from './temporal-target.ts';
 
@@ -78,8 +78,7 @@ async function startParts(
   running: Closable[],
   closeAll: () => Promise<void>,
 ): Promise<Stack> {
-  const stateDir = resolve(options.settings.stateDir);
-  makeStateFolders(stateDir);
+  const stateDir = makeStateDir(options.settings.stateDir);
   await requirePorts(options.settings);
   const keep = <T extends Closable>(part: T): T => {
     running.push(part);
@@ -183,17 +182,6 @@ async function bundleOnce(options: StackOptions, stateDir: string): Promise<{ re
   const codePath = join(stateDir, 'workflows.js');
   if (!options.separate) await bundleWorkflows(codePath);
   return { codePath };
-}
-
-function makeStateFolders(stateDir: string): void {
-  try {
-    mkdirSync(join(stateDir, 'logs'), { recursive: true });
-  } catch (error) {
-    throw new SetupFault(
-      `the state directory ${stateDir} (FERMATA_STATE_DIR) cannot be made: ${(error as Error).message}`,
-      { cause: error },
-    );
-  }
 }
 
 async function requirePorts({ host, ports }: Settings): Promise<void> {

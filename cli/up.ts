@@ -2,13 +2,14 @@
  * `fermata up`: starts the embedded stack, says where everything is, and stops it in order on Ctrl-C.
  * A second Ctrl-C ends at once. With `--json` the ready line is one JSON object, for scripts.
  */
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { engineChoices, type EngineChoice } from './embedded-pool.ts';
 import { startStack, type Stack } from './embedded-stack.ts';
 import { openLog } from './log-file.ts';
 import { readConfigFile } from './read-config.ts';
 import { SetupFault } from './setup/setup-fault.ts';
+import { makeStateDir } from './state-dir.ts';
 import { readTemporalTarget } from './temporal-target.ts';
 import { parseSettings } from '../contracts/settings.ts';
 
@@ -33,7 +34,7 @@ export async function up(args: readonly string[], environment: Environment): Pro
     config,
     engine: options.engine ?? 'simulated',
     separate: options.separate,
-    logger: openLog(join(resolve(settings.stateDir), 'logs', 'fermata.log'), settings.logLevel),
+    logger: openLog(join(makeStateDir(settings.stateDir), 'logs', 'fermata.log'), settings.logLevel),
     progress: (line) => process.stderr.write(`fermata: ${line}\n`),
   });
   const seconds = (performance.now() - startedAtMs) / 1_000;

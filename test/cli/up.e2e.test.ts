@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
 import { connectModern } from '../../bench/mcp-clients.ts';
 import { eventually, isAlive, runUp, type UpProcess } from './run-up.ts';
@@ -95,7 +95,7 @@ describe('fermata up', () => {
   });
 
   it('says in a line that Python is missing when it has to fetch Temporal', async () => {
-    const up = start({ temporalBinary: null, environment: { PATH: dirname(process.execPath) } });
+    const up = start({ temporalBinary: null, environment: { PATH: stateDir } });
     const { stderr } = await untilSaid(up, 'Python 3.9 or later is needed');
     expect(stderr).toContain("Python 3.9 or later is needed to fetch Temporal's server");
   });

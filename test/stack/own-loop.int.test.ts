@@ -67,9 +67,12 @@ describe.each([
 
   async function complete(client: OpenAI, messages: ChatCompletionMessageParam[]) {
     const request = { model: 'sim-small', messages, tools: [lookup] };
-    if (stream)
-      return (await client.chat.completions.stream(request).finalChatCompletion()).choices[0]!.message;
-    return (await client.chat.completions.create(request)).choices[0]!.message;
+    const completion = stream
+      ? await client.chat.completions.stream(request).finalChatCompletion()
+      : await client.chat.completions.create(request);
+    const [choice] = completion.choices;
+    if (choice === undefined) throw new Error('a completion without a choice');
+    return choice.message;
   }
 
   it('is one run, paused between its turns, on one replica, with one header set', async () => {
