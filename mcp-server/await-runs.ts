@@ -1,9 +1,9 @@
 /**
  * Waits until one or all of several runs have ended, for a bounded time, and tells how each stands.
  */
-import { setMaxListeners } from 'node:events';
 import type { Handle } from '../contracts/ids.ts';
 import { isFinal } from '../contracts/run.ts';
+import { AbortScope } from './abort-scope.ts';
 import type { RunReader } from './run-reader.ts';
 import type { RunView } from './run-view.ts';
 import type { RunWatches } from './run-watches.ts';
@@ -58,22 +58,20 @@ export async function awaitRuns(
   }
   const enough = (): boolean => open.size === 0 || (request.mode === 'any' && ended.size > 0);
   if (!enough() && request.timeoutMs > 0) {
-    const stop = new AbortController();
-    const waiting = AbortSignal.any([signal, stop.signal]);
-    // One listener a run.
-    setMaxListeners(0, waiting);
+    const waiting = new AbortScope(signal);
     const ticker = report === undefined ? null : startTicker(deps, { handles, open, ended }, report);
-    const timer = setTimeout(() => stop.abort(), request.timeoutMs);
+    const timer = setTimeout(() => waiting.abort(), request.timeoutMs);
     try {
-      await settle([...open], waiting, deps.watches, (view) => {
+      await settle([...open], waiting.signal, deps.watches, (view) => {
         ended.set(view.handle, view);
         open.delete(view.handle);
-        if (enough()) stop.abort();
+        if (enough()) waiting.abort();
       });
     } finally {
       clearTimeout(timer);
       if (ticker !== null) clearInterval(ticker);
-      stop.abort();
+      waiting.abort();
+      waiting.end();
     }
   }
   signal.throwIfAborted();

@@ -6,6 +6,7 @@ import { z } from 'zod';
 import { decideResponseSchema, type DecideRequest, type DecideResponse } from '../contracts/decide.ts';
 import { requestHeaders } from '../contracts/headers.ts';
 import type { Caller } from '../contracts/ids.ts';
+import { AbortScope } from './abort-scope.ts';
 import { UserFault } from './user-fault.ts';
 
 const modelListSchema = z.object({ data: z.array(z.object({ id: z.string() })) });
@@ -46,6 +47,7 @@ export class ProxyClient {
   /** @throws UserFault with the proxy's words when it refuses or cannot be reached. */
   async decide(request: DecideRequest, caller: Caller, signal: AbortSignal): Promise<DecideResponse> {
     const limit = AbortSignal.timeout(decideLimitMs);
+    const either = new AbortScope(signal, limit);
     let response: Response;
     let body: unknown;
     try {
@@ -53,7 +55,7 @@ export class ProxyClient {
         method: 'POST',
         headers: { 'content-type': 'application/json', [requestHeaders.caller[0]]: caller },
         body: JSON.stringify(request),
-        signal: AbortSignal.any([signal, limit]),
+        signal: either.signal,
       });
       body = await response.json().catch(() => null);
     } catch (error) {
@@ -62,6 +64,8 @@ export class ProxyClient {
         ? `no decision within ${decideLimitMs / 1_000} s`
         : (error as Error).message;
       throw new UserFault('busy', `${words}; try again in a moment`, { cause: error });
+    } finally {
+      either.end();
     }
     const decision = decideResponseSchema.safeParse(body);
     if (response.ok && decision.success) return decision.data;

@@ -1,19 +1,23 @@
 /**
  * Makes an MCP server with all tools, the same for every era and transport: one per request for
- * 2026-07-28, one per session before, one per process over stdio. What a user did wrong becomes a tool
- * error with words; what we did wrong is logged and told as such.
+ * 2026-07-28, one per session before, one per process over stdio.
  */
 import { readFileSync } from 'node:fs';
-import { McpServer, type CallToolResult, type ServerContext } from '@modelcontextprotocol/server';
+import {
+  CLIENT_INFO_META_KEY,
+  McpServer,
+  TRACEPARENT_META_KEY,
+  type ServerContext,
+} from '@modelcontextprotocol/server';
 import type { Logger } from 'pino';
 import { z } from 'zod';
+import { answerCall, toolError } from './answer-call.ts';
 import { callerOf } from './caller.ts';
 import { CallsInProgress } from './calls-in-progress.ts';
-import type { CallMeter, CallOutcome } from './metrics.ts';
+import type { CallMeter } from './metrics.ts';
 import type { RunService } from './run-service.ts';
 import { serverInstructions } from './tool-descriptions.ts';
-import { defineTools, type ToolCall, type ToolDefinition } from './tool-definitions.ts';
-import { UserFault } from './user-fault.ts';
+import { defineTools, type ToolCall } from './tool-definitions.ts';
 
 export interface FactoryDeps {
   readonly service: RunService;
@@ -41,6 +45,9 @@ export interface ServerFactory {
 
 const drainMs = 2_000;
 
+const stoppingWords =
+  'this server is stopping; runs are kept and go on, so make the same call again in a moment (with spawn, use a requestId)';
+
 export function createServerFactory(deps: FactoryDeps): ServerFactory {
   const tools = defineTools(deps.service);
   const calls = new CallsInProgress();
@@ -58,10 +65,12 @@ export function createServerFactory(deps: FactoryDeps): ServerFactory {
       server.registerTool(
         tool.name,
         { title, description, annotations: { ...annotations }, inputSchema: input },
-        async (args: unknown, context: ServerContext) => {
-          const call = toCall(deps, server, context, calls.stopping);
-          return await calls.track(answer(deps, tool, args, call, calls.stopping));
-        },
+        async (args: unknown, context: ServerContext) =>
+          await calls.run(goneSignals(context), async (signal) => {
+            const call = toCall(deps, server, context, signal);
+            const result = await answerCall(deps, tool, args, call);
+            return result === 'broken off' ? toolError(calls.stopping ? stoppingWords : result) : result;
+          }),
       );
     }
     return server;
@@ -69,26 +78,30 @@ export function createServerFactory(deps: FactoryDeps): ServerFactory {
   return { make, drain: async () => await calls.drain(drainMs) };
 }
 
+/**
+ * What says that nobody waits for the answer any more: the client's cancellation, or the end of its
+ * connection, since a client of the sessionful era cannot get the answer in any other way either.
+ */
+function goneSignals({ mcpReq, http }: ServerContext): AbortSignal[] {
+  return http?.req === undefined ? [mcpReq.signal] : [mcpReq.signal, http.req.signal];
+}
+
+const envelopeSchema = z.object({ [CLIENT_INFO_META_KEY]: z.object({ name: z.string() }) });
 const traceparentSchema = z.string().regex(/^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/);
 
-function toCall(
-  deps: FactoryDeps,
-  server: McpServer,
-  context: ServerContext,
-  stopping: AbortSignal,
-): ToolCall {
+function toCall(deps: FactoryDeps, server: McpServer, context: ServerContext, signal: AbortSignal): ToolCall {
   const { mcpReq, http, sessionId } = context;
   const token = mcpReq._meta?.progressToken;
-  const traceparent = traceparentSchema.safeParse(mcpReq._meta?.['traceparent']);
+  const envelope = envelopeSchema.safeParse(mcpReq.envelope);
+  const traceparent = traceparentSchema.safeParse(mcpReq._meta?.[TRACEPARENT_META_KEY]);
   return {
     caller: callerOf({
       sessionId,
-      // Read through the server, which knows it from the handshake or from this request's envelope.
-      clientName: server.server.getClientVersion()?.name,
+      // A request of 2026-07-28 carries it; before, it was told in the handshake.
+      clientName: envelope.data?.[CLIENT_INFO_META_KEY].name ?? server.server.getClientVersion()?.name,
       address: http === undefined ? 'stdio' : deps.addressOf(http.req),
     }),
-    // A client of the sessionful era that only drops its connection can never get the answer either.
-    signal: AbortSignal.any([stopping, mcpReq.signal, ...(http?.req === undefined ? [] : [http.req.signal])]),
+    signal,
     ...(traceparent.success ? { traceparent: traceparent.data } : {}),
     ...(token === undefined
       ? {}
@@ -99,45 +112,4 @@ function toCall(
           },
         }),
   };
-}
-
-async function answer(
-  deps: FactoryDeps,
-  tool: ToolDefinition,
-  args: unknown,
-  call: ToolCall,
-  stopping: AbortSignal,
-): Promise<CallToolResult> {
-  const startedAt = performance.now();
-  deps.meter.callStarted(tool.name);
-  const end = (outcome: CallOutcome, words?: string): void => {
-    const seconds = (performance.now() - startedAt) / 1_000;
-    deps.meter.callEnded(tool.name, outcome, seconds);
-    const line = { tool: tool.name, caller: call.caller, ms: Math.round(seconds * 1_000), outcome };
-    deps.logger.info(words === undefined ? line : { ...line, words }, 'tool call');
-  };
-  try {
-    const { text, structured } = await tool.handle(args, call);
-    end('ok');
-    return { content: [{ type: 'text', text }], structuredContent: structured };
-  } catch (error) {
-    if (error instanceof UserFault) {
-      end('fault', error.message);
-      return toolError(error.message);
-    }
-    if (call.signal.aborted) {
-      end('gone');
-      return toolError(stopping.aborted ? stoppingWords : 'the call was broken off');
-    }
-    deps.logger.error({ err: error, tool: tool.name }, 'tool call failed');
-    end('error');
-    return toolError(`a fault in fermata: ${error instanceof Error ? error.message : String(error)}`);
-  }
-}
-
-const stoppingWords =
-  'this server is stopping; runs are kept and go on, so make the same call again in a moment (with spawn, use a requestId)';
-
-function toolError(text: string): CallToolResult {
-  return { content: [{ type: 'text', text }], isError: true };
 }

@@ -73,6 +73,13 @@ const awaitSchema = z.strictObject({
     .describe(`How long to wait, 0 to ${maxWaitSeconds}. Default ${defaultWaitSeconds}.`),
 });
 
+const decideShape = decideRequestSchema.shape;
+const decideSchema = z.strictObject({
+  input: decideShape.input.describe('The text to classify, with the question if there is one.'),
+  labels: listFromText(decideShape.labels.unwrap()).optional().describe('2 to 20 labels to choose from.'),
+  model: decideShape.model.describe('A model of the pool. Default: whichever can do it.'),
+});
+
 const starting = { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: true };
 const readOnly = { readOnlyHint: true, openWorldHint: false };
 
@@ -167,7 +174,7 @@ function decideTool(service: RunService): ToolDefinition {
     name: 'decide',
     title: 'Classify a text',
     annotations: { readOnlyHint: true, openWorldHint: true },
-    input: decideRequestSchema,
+    input: decideSchema,
     handle: async (input, call) => tellDecision(await service.decide(input, call.caller, call.signal)),
   });
 }

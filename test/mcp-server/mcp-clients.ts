@@ -32,7 +32,7 @@ const replySchema = z.object({
   structuredContent: z.record(z.string(), z.unknown()).optional(),
 });
 
-function toReply(result: unknown): ToolReply {
+export function toReply(result: unknown): ToolReply {
   const { content, isError, structuredContent } = replySchema.parse(result);
   return {
     text: content.map((part) => part.text).join('\n'),

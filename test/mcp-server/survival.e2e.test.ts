@@ -1,6 +1,9 @@
 /** What holds when a part of the way from client to run is gone for a while, or for good. */
 import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { request } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, it, vi } from 'vitest';
 import { startTemporalServer } from '../../cli/temporal-server.ts';
 import { connectClient, type ClientKind } from './mcp-clients.ts';
@@ -181,6 +184,30 @@ describe('Temporal', () => {
     await worker.close();
     await mcp.close();
     await second.close();
+  });
+
+  it('may be restarted while a client awaits: the answer comes all the same', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'fermata-mcp-'));
+    const databaseFile = join(folder, 'temporal.db');
+    const options = { binary: inject('temporalBinary'), host: '127.0.0.1', uiPort: null, databaseFile };
+    const first = await startTemporalServer({ ...options, port: 0 });
+    const worker = await stack.startWorker(first.address);
+    const mcp = await stack.startServer({ temporal: { address: first.address, namespace: 'default' } });
+    const client = await connectClient('modern', `${mcp.url}/mcp`);
+    const held = stack.holding('outlived');
+    const { structured } = await client.call('spawn', { task: held.task });
+    await held.held;
+    const waiting = client.call('await', { handles: [structured['handle']] });
+    await vi.waitFor(async () => expect(await stack.metric(watched, mcp)).toBe(1), bound);
+    await first.close();
+    const second = await startTemporalServer({ ...options, port: Number(first.address.split(':')[1]) });
+    held.release();
+    expect((await waiting).structured).toMatchObject({ done: true, runs: [{ result: 'outlived' }] });
+    await client.close();
+    await mcp.close();
+    await worker.close();
+    await second.close();
+    await rm(folder, { recursive: true });
   });
 
   it('that stays away is told in words, within a bound', async () => {
