@@ -8,7 +8,7 @@ export interface Conditions<View> {
   changed(): void;
   /**
    * Resolves with what `condition` returns as soon as that is neither null, undefined nor false; rejects
-   * when `timeoutMs` (default 10 s) has passed, or with what the condition throws.
+   * when `timeoutMs` (default 20 s) has passed, or with what the condition throws.
    */
   waitFor<T>(condition: (view: View) => T, timeoutMs?: number): Promise<NonNullable<T>>;
   /** Rejects every open wait. */
@@ -32,7 +32,7 @@ export function createConditions<View>(
     changed() {
       for (const waiter of waiters) if (waiter.check()) waiters.delete(waiter);
     },
-    async waitFor(condition, timeoutMs = 10_000) {
+    async waitFor(condition, timeoutMs = 20_000) {
       if (waiters.size >= maxOpen) throw new Error(`more than ${maxOpen} conditions are awaited`);
       return await new Promise((resolve, reject) => {
         const fail = (reason: string): void => {

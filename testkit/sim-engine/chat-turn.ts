@@ -87,6 +87,10 @@ interface StartOptions {
 function startTurn(options: StartOptions): void {
   const { request, plan, candidates, prompt, fault, response, record, parts } = options;
   const { settings, driver, log } = parts;
+  if (response.destroyed) {
+    log.end(record, 'aborted');
+    return;
+  }
   const id = parts.uniqueId('chatcmpl-');
   const hold = parts.claimHold(record);
   const stream = openStream(id, hold !== null, options);

@@ -2,6 +2,8 @@ import { createServer } from 'node:http';
 import OpenAI from 'openai';
 import type { ChatCompletionTool } from 'openai/resources/chat/completions';
 import { afterEach, describe, expect, it } from 'vitest';
+import { checkInvariants } from '../../../testkit/sim-engine/core/invariants.ts';
+import { createGenerator, nextInteger } from '../../../testkit/sim-engine/core/random.ts';
 import { startSimEngine, type SimEngine, type SimEngineOptions } from '../../../testkit/sim-engine/host.ts';
 
 const running: SimEngine[] = [];
@@ -174,14 +176,19 @@ describe('errors', () => {
     expect((await post(engine, ask('x'), { authorization: 'Bearer secret' })).status).toBe(200);
   });
 
-  it('a full queue is refused with Retry-After while the others are served', async () => {
-    const { engine } = await start({ timeScale: 0.05, engine: { maxRunning: 1, maxQueue: 1 } });
-    const replies = await Promise.all(
-      [1, 2, 3, 4].map(async (index) => await post(engine, ask(`${index} [[sim {"answerTokens":100}]]`))),
-    );
-    const statuses = replies.map(({ status }) => status).toSorted((a, b) => a - b);
-    expect(statuses).toEqual([200, 200, 503, 503]);
-    expect(replies.find(({ status }) => status === 503)?.headers.get('retry-after')).toBe('1');
+  it('a full queue is refused with Retry-After while the others go on', async () => {
+    const { engine } = await start({ timeScale: 1, engine: { maxRunning: 1, maxQueue: 1 } });
+    const leave = new AbortController();
+    const long = [1, 2].map(async (index) => {
+      const body = JSON.stringify(ask(`${index} [[sim {"answerTokens":20000}]]`));
+      return await fetch(`${engine.url}/v1/chat/completions`, { method: 'POST', body, signal: leave.signal });
+    });
+    await engine.waitFor(() => engine.state.running.length === 1 && engine.state.waiting.size === 1);
+    const refused = await post(engine, ask('x'));
+    expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '1']);
+    expect(engine.counts()).toMatchObject({ active: 2, refused: 1 });
+    leave.abort();
+    await Promise.allSettled(long);
   });
 });
 
@@ -372,6 +379,52 @@ describe('a client that leaves', () => {
     await engine.waitFor(({ counts }) => counts.aborted === 2);
     expect(engine.state.live.size).toBe(0);
   });
+});
+
+it('keeps its laws while many clients come, leave and are cut at random', async () => {
+  const { engine } = await start({
+    timeScale: 0.02,
+    engine: { totalBlocks: 60, maxRunning: 5, maxQueue: 30, jitter: 0.3 },
+  });
+  const generator = createGenerator(7);
+  // Every other client leaves, at latest when the 40 that stay have been answered.
+  const clients = Array.from({ length: 80 }, () => ({
+    controller: new AbortController(),
+    leavesAfter: nextInteger(generator, 1, 40),
+  }));
+  const replies = clients.map(async ({ controller }, index) => {
+    const fault = index % 9 === 0 ? ',"fault":{"kind":"cut","afterChunks":3}' : '';
+    const task = `${'shared words '.repeat(index % 40)} [[sim {"answerTokens":${20 + index}${fault}}]]`;
+    const response = await fetch(`${engine.url}/v1/chat/completions`, {
+      method: 'POST',
+      body: JSON.stringify(ask(task, { stream: index % 4 < 2 })),
+      signal: controller.signal,
+    });
+    await response.text();
+  });
+  const leaving = clients.map(async ({ controller, leavesAfter }, index) => {
+    if (index % 2 === 0) return;
+    await engine.waitFor(({ counts }) => counts.received - counts.active >= leavesAfter);
+    controller.abort();
+  });
+  let settled = false;
+  const all = Promise.allSettled([...replies, ...leaving]).then((results) => {
+    settled = true;
+    return results;
+  });
+  const watching = engine.waitFor(({ counts }) => {
+    checkInvariants(engine.state);
+    return settled && counts.active === 0;
+  }, 20_000);
+  const results = await all;
+  // The last change may lie before the last client knows of its end.
+  await post(engine, ask('the end'));
+  await watching;
+  expect(engine.state.live.size).toBe(0);
+  expect(results.slice(80).every(({ status }) => status === 'fulfilled')).toBe(true);
+  const { received, finished, refused, failed, aborted } = engine.counts();
+  expect(finished + refused + failed + aborted).toBe(received);
+  expect(finished).toBeGreaterThan(0);
 });
 
 describe('what engines tell of themselves', () => {
