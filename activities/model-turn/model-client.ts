@@ -4,6 +4,7 @@
  * activity's own retries are the only ones, so that one failed turn is one request.
  */
 import OpenAI, { APIConnectionError, APIError } from 'openai';
+import { z } from 'zod';
 import { Agent, fetch as undiciFetch, type RequestInit as UndiciRequestInit } from 'undici';
 import type { ChatMessage } from '../../contracts/chat-messages.ts';
 import { requestHeaders, responseHeaders } from '../../contracts/headers.ts';
@@ -196,13 +197,22 @@ function completionBody(request: TurnRequest, model: string): OpenAI.ChatComplet
   };
 }
 
+/** The pool's first model that can chat; whichever endpoint says nothing of what its models can is believed. */
 async function firstModel(client: OpenAI, signal: AbortSignal): Promise<string> {
   const { data } = await client.models.list({ signal });
-  const first = data[0]?.id;
-  if (first !== undefined) return first;
-  const message = 'the pool offers no model; name one, or add a replica to the pool';
+  const first = data.find((model) => {
+    const pool = poolModelSchema.safeParse(model);
+    return !pool.success || pool.data.fermata.replicas.some(({ apis }) => apis.includes('chat'));
+  });
+  if (first !== undefined) return first.id;
+  const message = 'the pool offers no model that can chat; name one, or add a replica to the pool';
   throw new ModelTurnError({ kind: 'status', status: 503, code: null, message, headers: {} });
 }
+
+/** What the proxy adds to a listed model. */
+const poolModelSchema = z.object({
+  fermata: z.object({ replicas: z.array(z.object({ apis: z.array(z.string()) })) }),
+});
 
 function describeError(error: unknown, answered: boolean): ModelTurnError {
   if (error instanceof APIConnectionError)

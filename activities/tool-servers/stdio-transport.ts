@@ -21,19 +21,11 @@ const longestMessage = 32_000_000;
 const exitAfterStdinEndMs = 1_000;
 const exitAfterTermMs = 1_000;
 
-export interface StdioTransport extends Transport {
-  /** Process group of the server; null before the start. */
-  readonly processGroup: number | null;
-}
-
 /** @param onNoise gets each line that is no message, and each line of stderr. */
-export function createStdioTransport(server: StdioServer, onNoise: (line: string) => void): StdioTransport {
+export function createStdioTransport(server: StdioServer, onNoise: (line: string) => void): Transport {
   let child: ChildProcessWithoutNullStreams | null = null;
   let exited: Promise<void> = Promise.resolve();
-  const transport: StdioTransport = {
-    get processGroup() {
-      return child?.pid ?? null;
-    },
+  const transport: Transport = {
     async start() {
       const started = spawn(server.command, [...server.args], {
         env: { ...server.env },
@@ -42,12 +34,17 @@ export function createStdioTransport(server: StdioServer, onNoise: (line: string
         stdio: ['pipe', 'pipe', 'pipe'],
       });
       child = started;
+      const group = started.pid;
+      if (group !== undefined) endWithProcess(group);
       exited = new Promise((resolve) => {
         started.once('exit', () => {
+          // Whatever the server started ends with it; else it would hold the pipes, or live on for good.
+          if (group !== undefined) endGroup(group);
           resolve();
-          transport.onclose?.();
         });
       });
+      // All it has said has been read by then.
+      started.once('close', () => transport.onclose?.());
       started.stdin.on('error', (error) => transport.onerror?.(error));
       readLines(started.stderr, onNoise, () => undefined);
       readLines(
@@ -84,18 +81,31 @@ export function createStdioTransport(server: StdioServer, onNoise: (line: string
       closing.stdin.end();
       if (!(await settledWithin(exited, exitAfterStdinEndMs))) {
         signalGroup(closing.pid, 'SIGTERM');
-        await settledWithin(exited, exitAfterTermMs);
+        if (!(await settledWithin(exited, exitAfterTermMs))) endGroup(closing.pid);
       }
-      // The leader may be gone while processes that it started live on.
-      signalGroup(closing.pid, 'SIGKILL');
       await exited;
     },
   };
   return transport;
 }
 
-/** Ends a whole process group; one that is gone already is no fault. */
-export function signalGroup(group: number, signal: 'SIGTERM' | 'SIGKILL'): void {
+const liveGroups = new Set<number>();
+let hooked = false;
+
+/** A worker that exits without closing takes its tool servers along; one that is killed leaves them their closed stdin. */
+function endWithProcess(group: number): void {
+  if (!hooked) process.once('exit', () => liveGroups.forEach((live) => signalGroup(live, 'SIGKILL')));
+  hooked = true;
+  liveGroups.add(group);
+}
+
+function endGroup(group: number): void {
+  signalGroup(group, 'SIGKILL');
+  liveGroups.delete(group);
+}
+
+/** Signals a whole process group; one that is gone already is no fault. */
+function signalGroup(group: number, signal: 'SIGTERM' | 'SIGKILL'): void {
   try {
     process.kill(-group, signal);
   } catch (error) {

@@ -1,5 +1,5 @@
 // A tool server over stdin and stdout that says what its first argument scripts:
-// {banner?, pages?, tools?, onCall?, ignoreTerm?, grandchild?}. It answers JSON-RPC by hand, so that a
+// {banner?, pages?, tools?, listChanged?, silent?, onCall?, ignoreTerm?, ignoreStdinEnd?, grandchild?}. It answers JSON-RPC by hand, so that a
 // test sees exactly what the client sends: every line goes to the file named by `log`.
 import { spawn } from 'node:child_process';
 import { appendFileSync } from 'node:fs';
@@ -58,7 +58,7 @@ createInterface({ input: process.stdin }).on('line', (line) => {
     else if (step.resultAfterMs !== undefined) {
       setTimeout(() => {
         clearInterval(timer);
-        send({ id, result: { content: [{ type: 'text', text: 'ok' }] } });
+        send({ id, result: { content: [{ type: 'text', text: 'ok'.padEnd(step.resultBytes ?? 2, 'x') }] } });
       }, step.resultAfterMs);
     }
   } else if (method === 'notifications/cancelled') {

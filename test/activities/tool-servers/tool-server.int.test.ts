@@ -205,6 +205,16 @@ describe('a call that fails', () => {
   });
 });
 
+describe('a server that crashes', () => {
+  it('takes along what it started', async () => {
+    const servers = open({ s: scripted({ grandchild: true, onCall: { die: { exit: true } } }) });
+    await failureOf(servers.call('s', call('die'), noSignal));
+    const pids = logged().flatMap((entry) => entry.grandchild ?? []);
+    expect(pids).toHaveLength(1);
+    await expect.poll(() => pids.filter(isAlive)).toEqual([]);
+  });
+});
+
 describe('closing', () => {
   it('ends the process and what it started, even where they ignore being asked', async () => {
     const servers = open({

@@ -1,0 +1,67 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { startTemporalServer, type TemporalServer } from '../../cli/temporal-server.ts';
+import { chunk } from '../activities/fake-model.ts';
+import { startRunStack, type RunStack } from './run-stack.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'fermata-temporal-'));
+let server: TemporalServer | undefined;
+let stack: RunStack | undefined;
+
+async function startServer(port: number): Promise<TemporalServer> {
+  server = await startTemporalServer({
+    binary: inject('temporalBinary'),
+    host: '127.0.0.1',
+    port,
+    uiPort: null,
+    databaseFile: join(folder, 'temporal.db'),
+  });
+  return server;
+}
+
+beforeAll(async () => {
+  const { address } = await startServer(0);
+  stack = await startRunStack({
+    temporalAddress: address,
+    workflowBundlePath: inject('workflowBundlePath'),
+    script: (request) => request.say('no script'),
+  });
+});
+afterAll(async () => {
+  await stack?.close();
+  await server?.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+describe('a Temporal server that is killed and started again', () => {
+  it('finds its runs and the same workers go on with them', async () => {
+    if (stack === undefined || server === undefined) throw new Error('not set up');
+    const { model, client } = stack;
+    model.script((request, index) => {
+      if (index === 0) request.call([{ name: 'kit__add_note', arguments: { text: 'once' } }]);
+      else if (index === 1) request.write(chunk({ content: 'I am' }));
+      else request.say('still here');
+    });
+    const handle = await stack.start({ task: 'survive' });
+    await model.waitForRequests(2);
+    const { pid, address, exited } = server;
+    process.kill(pid, 'SIGKILL');
+    await exited;
+    // The turn ends while nobody can be told.
+    model.requests[1]?.write(chunk({ content: ' alone' }), chunk({}, 'stop'), 'data: [DONE]\n\n');
+    model.requests[1]?.end();
+    await startServer(Number(address.split(':')[1]));
+    await expect
+      .poll(async () => (await client.workflow.getHandle(handle.workflowId).describe()).status.name, {
+        timeout: 60_000,
+        interval: 500,
+      })
+      .toBe('COMPLETED');
+    expect(await handle.result()).toMatchObject({ counters: { turns: 2, toolCalls: 1 } });
+    expect(stack.tools.calls().tools['add_note']?.started).toBe(1);
+    const ready = await fetch(`${stack.worker?.url ?? ''}/readyz`);
+    expect(ready.status).toBe(200);
+  });
+});
