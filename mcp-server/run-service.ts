@@ -69,6 +69,8 @@ export function createRunService(config: RunServiceConfig): RunService {
   const { taskQueue } = config;
   const toolListing = createToolListing(temporal, { taskQueue, limitMs: config.toolListingMs ?? 15_000 });
   const models = new SharedRead(() => proxy.models(), modelsKeepMs);
+  // Probes that come together ask once; none is told an old answer.
+  const readiness = new SharedRead(() => temporal.fault(), 0);
   const awaitDeps = { reader, watches, progressMs: config.progressMs ?? 10_000 };
   return {
     spawn: (request, origin) =>
@@ -81,7 +83,7 @@ export function createRunService(config: RunServiceConfig): RunService {
     tools: () => toolListing.get(),
     decide: (request, caller, signal) => proxy.decide(request, caller, signal),
     watchedRuns: () => watches.size,
-    temporalFault: () => temporal.fault(),
+    temporalFault: () => readiness.get(),
     close: () => temporal.close(),
   };
 }

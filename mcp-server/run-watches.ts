@@ -7,6 +7,7 @@ import { setMaxListeners } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { WorkflowNotFoundError } from '@temporalio/common';
 import type { Handle } from '../contracts/ids.ts';
+import { isFinal } from '../contracts/run.ts';
 import { readEnd, unknownHandle, type RunReader } from './run-reader.ts';
 import type { RunView } from './run-view.ts';
 import { describeTemporalFault, isTemporaryFault, type TemporalLink } from './temporal-link.ts';
@@ -84,12 +85,13 @@ export class RunWatches {
     for (;;) {
       try {
         await client.withAbortSignal(signal, async () => await readEnd(client, handle));
-        return await this.#reader.read(handle);
+        const view = await this.#reader.read(handle);
+        if (isFinal(view.status)) return view;
       } catch (error) {
         if (error instanceof WorkflowNotFoundError) throw unknownHandle(handle);
         if (signal.aborted || !isTemporaryFault(error)) throw describeTemporalFault(error, settings);
-        await delay(retryMs, undefined, { signal });
       }
+      await delay(retryMs, undefined, { signal });
     }
   }
 }
