@@ -62,9 +62,12 @@ export function parseJsonObject(body: Buffer): Record<string, unknown> {
  */
 export function setField(body: Buffer, name: string, valueJson: string): Buffer {
   const span = findField(body, name);
-  if (span !== null) {
-    return Buffer.concat([body.subarray(0, span.start), Buffer.from(valueJson), body.subarray(span.end)]);
-  }
+  if (span === null) return addField(body, name, valueJson);
+  return Buffer.concat([body.subarray(0, span.start), Buffer.from(valueJson), body.subarray(span.end)]);
+}
+
+/** As {@link setField}, for a field that is known not to be there: nothing has to be looked for. */
+export function addField(body: Buffer, name: string, valueJson: string): Buffer {
   const afterBrace = body.indexOf('{') + 1;
   return Buffer.concat([
     body.subarray(0, afterBrace),

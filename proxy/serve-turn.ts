@@ -3,51 +3,25 @@
  * elsewhere; what happens in which order is here. It decides neither where nor when a turn goes.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { responseHeaders } from '../contracts/headers.ts';
-import type { ReplicaId, RunId, TurnId } from '../contracts/ids.ts';
+import type { RunId } from '../contracts/ids.ts';
 import type { TurnSpec } from '../contracts/link-protocol.ts';
-import type { ServiceClass } from '../contracts/service-class.ts';
-import type { ApiDescriptor, TurnRequest } from './apis/api-descriptor.ts';
+import type { ApiDescriptor } from './apis/api-descriptor.ts';
 import { ClientExchange } from './client-exchange.ts';
-import { Fault, sendFault, toFault } from './faults.ts';
-import { clientResponseHeaders, upstreamRequestHeaders } from './forward/hop-headers.ts';
+import { conclude, fail } from './conclude-turn.ts';
+import { endRun } from './end-run.ts';
+import { upstreamRequestHeaders } from './forward/hop-headers.ts';
 import { Relay, type RelayResult } from './forward/relay.ts';
 import { replicaKey, upstreamAddress } from './forward/upstream-target.ts';
 import { GatheredReply } from './gathered-reply.ts';
-import { endRun } from './end-run.ts';
-import { drawRunId } from './identity/draw-ids.ts';
-import { readIdentityHeaders, type IdentityHeaders } from './identity/identity-headers.ts';
-import { identifyRun } from './identity/identify-run.ts';
-import type { Decision, Ticket } from './link/live-turns.ts';
+import { identify } from './identify-turn.ts';
+import type { Decision, Ticket } from './link/ticket.ts';
 import { firstAttempt, nextAttempt, type Attempt } from './next-attempt.ts';
 import type { ProxyContext } from './proxy-context.ts';
 import { refusalFault } from './refusal-fault.ts';
-import type { ReplySink } from './reply-sink.ts';
 import type { ReplyFacts } from './reply/reply-facts.ts';
-import { readBody } from './request-body.ts';
 import { emptyRecord, type TurnRecord } from './turn-record.ts';
 import { reasonOf, reportOf, upstreamErrorKind } from './turn-report.ts';
-
-/** A request that is known: whose it is and what it asks for. */
-interface Turn {
-  /** The same for all its attempts: by it the scheduler tries another replica. */
-  readonly id: TurnId;
-  readonly request: TurnRequest;
-  readonly identity: IdentityHeaders;
-  readonly class: ServiceClass;
-  readonly run: RunId;
-  /** The replica its run is bound to; null when it may go anywhere. */
-  readonly pinnedTo: ReplicaId | null;
-  readonly arrivedAtMs: number;
-}
-
-/** Where the client is, and where the reply goes: the same but for replies that are translated. */
-interface Ends {
-  readonly client: ClientExchange;
-  readonly sink: ReplySink;
-}
-
-type Admission = Extract<Decision, { kind: 'admitted' }>;
+import { ownHeaders, type Admission, type Ends, type Turn } from './turn.ts';
 
 /** Serves one request from its first byte to its last; never rejects. */
 export async function serveTurn(
@@ -87,31 +61,6 @@ export async function serveTurn(
     context.metrics.observe(record);
     context.logger.info(record, 'turn');
   }
-}
-
-async function identify(
-  context: ProxyContext,
-  api: ApiDescriptor,
-  request: IncomingMessage,
-  arrivedAtMs: number,
-  record: TurnRecord,
-): Promise<Turn> {
-  const identity = readIdentityHeaders(request.headers);
-  const turnRequest = api.readRequest(await readBody(request, context.limits.bodyBytes));
-  const { run, by } =
-    turnRequest.translate === null
-      ? identifyRun(identity, turnRequest.conversation, context.memory, drawRunId, context.nowMs())
-      : { run: drawRunId(), by: 'new' };
-  const serviceClass = turnRequest.class ?? identity.class;
-  record.run = run;
-  record.runBy = by;
-  record.caller = identity.caller;
-  record.class = serviceClass;
-  record.model = turnRequest.model;
-  const pinnedTo = context.runs.pinnedReplica(run);
-  const id = context.nextTurnId();
-  record.turn = id;
-  return { id, request: turnRequest, identity, class: serviceClass, run, pinnedTo, arrivedAtMs };
 }
 
 function arrive(context: ProxyContext, turn: Turn, attempt: Attempt, record: TurnRecord): Ticket {
@@ -177,7 +126,8 @@ async function forward(
     keepBack: (status) => status === 503,
     onFirstByte: () => {
       record.firstByteMs ??= context.nowMs() - turn.arrivedAtMs;
-      ticket.started();
+      // Once the bytes are on their way: telling of them must not delay them.
+      setImmediate(() => ticket.started());
     },
     onByte: () => ticket.progressed(),
     onFinishing: rememberOnce(context, turn),
@@ -199,12 +149,6 @@ function rememberOnce(context: ProxyContext, turn: Turn): (facts: ReplyFacts) =>
     const { whole } = turn.request.conversation;
     context.memory.remember(turn.identity.caller, whole, facts.toolCallIds, turn.run, context.nowMs());
   };
-}
-
-function ownHeaders(turn: Turn, record: TurnRecord): string[] {
-  const pairs = [responseHeaders.runId, turn.run, responseHeaders.heldMs, String(Math.round(record.heldMs))];
-  if (record.replica !== null) pairs.push(responseHeaders.replica, record.replica);
-  return pairs;
 }
 
 function report(
@@ -240,59 +184,4 @@ function circumstances(
     queueFullMaxDelayMs: context.limits.queueFullMaxDelayMs,
     nowMs: Date.now(),
   };
-}
-
-/** Gives the client what the last attempt left to be said. */
-function conclude(
-  turn: Turn,
-  admission: Admission,
-  { client, sink }: Ends,
-  result: RelayResult,
-  record: TurnRecord,
-): void {
-  const own = ownHeaders(turn, record);
-  switch (result.kind) {
-    case 'passed':
-      if (turn.request.translate !== null && sink instanceof GatheredReply) {
-        sink.deliver(turn.request.translate, own);
-      }
-      return;
-    case 'broken':
-    case 'client-gone':
-    case 'client-stalled':
-      return;
-    case 'kept':
-      client.send(
-        result.reply.status,
-        [...clientResponseHeaders(result.reply.headers, true), ...own],
-        result.reply.body,
-      );
-      return;
-    case 'unreachable':
-      throw new Fault('engine_unreachable', `engine ${admission.replica.id}: ${result.message}`);
-    case 'idle':
-      throw new Fault('engine_idle', `engine ${admission.replica.id}: sent nothing for too long`);
-    case 'aborted':
-      throw refusalFault(result.reason, turn.request.model);
-    default:
-      result satisfies never;
-  }
-}
-
-/** The ONE place where a failure of this path becomes a response. */
-function fail(context: ProxyContext, client: ClientExchange, error: unknown, record: TurnRecord): void {
-  const fault = toFault(error);
-  if (!(error instanceof Fault))
-    context.logger.error({ err: error, run: record.run, turn: record.turn }, 'fault');
-  record.reason = fault.message;
-  if (client.gone) return;
-  if (client.response.headersSent) {
-    client.destroy();
-    return;
-  }
-  sendFault(client.response, fault, {
-    ...(record.run === null ? {} : { [responseHeaders.runId]: record.run }),
-    ...(record.replica === null ? {} : { [responseHeaders.replica]: record.replica }),
-    [responseHeaders.heldMs]: String(Math.round(record.heldMs)),
-  });
 }

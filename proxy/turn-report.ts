@@ -1,7 +1,7 @@
 /** What an attempt's end means for the scheduler and for the access log. Pure. */
 import type { TurnOutcome, Usage } from '../contracts/link-protocol.ts';
 import type { RelayResult } from './forward/relay.ts';
-import type { TurnReport } from './link/live-turns.ts';
+import type { TurnReport } from './link/ticket.ts';
 import { outcomeOfReply, type ReplyFacts } from './reply/reply-facts.ts';
 
 /** @param promptTokens the estimate, which stands in where an engine gave no usage. */

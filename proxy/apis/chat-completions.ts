@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { readConversation } from '../identity/conversation.ts';
 import { ChatBodyReader, ChatStreamReader } from '../reply/chat-reply-readers.ts';
-import { parseJsonObject, setField } from '../request-body.ts';
+import { addField, parseJsonObject, setField } from '../request-body.ts';
 import type { ApiDescriptor, TurnRequest } from './api-descriptor.ts';
 import { parseFields } from './parse-fields.ts';
 
@@ -48,6 +48,7 @@ function maxTokensOf(request: ChatRequest): number | null {
 
 /** The body with usage asked for; null when the client asked itself, or wrote what an engine will refuse. */
 function askForUsage(body: Buffer, options: unknown): Buffer | null {
+  if (options === undefined) return addField(body, 'stream_options', '{"include_usage":true}');
   const given = options ?? {};
   if (typeof given !== 'object' || Array.isArray(given)) return null;
   if ((given as Record<string, unknown>)['include_usage'] === true) return null;

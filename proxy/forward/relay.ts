@@ -4,7 +4,7 @@
  * decided by its caller. It never changes a byte but for the usage chunk that the client did not ask for.
  */
 import type { Agent, Dispatcher } from 'undici';
-import type { AbortReason } from '../link/live-turns.ts';
+import type { AbortReason } from '../link/ticket.ts';
 import type { ReplySink } from '../reply-sink.ts';
 import { nothingRead, wasCut, type ReplyFacts } from '../reply/reply-facts.ts';
 import type { ReplyReader } from '../reply/reply-reader.ts';
@@ -34,6 +34,7 @@ export interface RelayOptions {
   readonly idleMs: number;
   /** Whether a reply with this status is kept back instead of passed on. */
   readonly keepBack: (status: number) => boolean;
+  /** Called once, or at the end of a reply without a body. */
   readonly onFirstByte: () => void;
   readonly onByte: () => void;
   /** More of the reply has been read: what is known of it so far. */
@@ -145,11 +146,13 @@ export class Relay implements Dispatcher.DispatchHandler {
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
     if (this.#ended) return;
     this.#idleTimer?.refresh();
-    this.#sawByte();
-    if (this.#kept !== null) {
-      this.#keep(this.#kept, chunk);
-      return;
-    }
+    this.#options.onByte();
+    if (this.#kept === null) this.#carry(chunk);
+    else this.#keep(this.#kept, chunk);
+    this.#firstByte();
+  }
+
+  #carry(chunk: Buffer): void {
     this.#pass(this.#withholder === null ? [chunk] : this.#withholder.push(chunk));
     // The copy is read after the bytes have left; both happen before anything else can.
     if (this.#withholder === null) this.#reader?.feed(chunk);
@@ -158,7 +161,7 @@ export class Relay implements Dispatcher.DispatchHandler {
 
   onResponseEnd(): void {
     if (this.#ended || this.#status === null) return;
-    this.#sawByte();
+    this.#firstByte();
     if (this.#kept !== null) {
       const reply = { status: this.#status, headers: this.#headers, body: Buffer.concat(this.#kept) };
       this.#finish({ kind: 'kept', reply });
@@ -183,10 +186,9 @@ export class Relay implements Dispatcher.DispatchHandler {
     else this.#break(message);
   }
 
-  #sawByte(): void {
+  #firstByte(): void {
     if (!this.#begun) this.#options.onFirstByte();
     this.#begun = true;
-    this.#options.onByte();
   }
 
   /** Keeps a piece back; a reply that outgrows the bound is passed on after all. */

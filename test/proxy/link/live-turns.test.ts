@@ -2,7 +2,8 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Caller, ReplicaId, RunId, TurnId } from '../../../contracts/ids.ts';
 import type { ProxyMessage, TurnSpec } from '../../../contracts/link-protocol.ts';
-import { LiveTurns, type Decision, type Ticket } from '../../../proxy/link/live-turns.ts';
+import { LiveTurns } from '../../../proxy/link/live-turns.ts';
+import type { Decision, Ticket } from '../../../proxy/link/ticket.ts';
 import { RunRegistry } from '../../../proxy/link/run-registry.ts';
 import { replica } from '../stack.ts';
 

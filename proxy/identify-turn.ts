@@ -1,0 +1,36 @@
+/** Reads a request and settles whose turn it is; what is known goes into the access log line at once. */
+import type { IncomingMessage } from 'node:http';
+import type { ApiDescriptor } from './apis/api-descriptor.ts';
+import { drawRunId } from './identity/draw-ids.ts';
+import { identifyRun } from './identity/identify-run.ts';
+import { readIdentityHeaders } from './identity/identity-headers.ts';
+import type { ProxyContext } from './proxy-context.ts';
+import { readBody } from './request-body.ts';
+import type { TurnRecord } from './turn-record.ts';
+import type { Turn } from './turn.ts';
+
+/** @throws Fault for a header or body that cannot be taken. */
+export async function identify(
+  context: ProxyContext,
+  api: ApiDescriptor,
+  request: IncomingMessage,
+  arrivedAtMs: number,
+  record: TurnRecord,
+): Promise<Turn> {
+  const identity = readIdentityHeaders(request.headers);
+  const turnRequest = api.readRequest(await readBody(request, context.limits.bodyBytes));
+  const { run, by } =
+    turnRequest.translate === null
+      ? identifyRun(identity, turnRequest.conversation, context.memory, drawRunId, context.nowMs())
+      : { run: drawRunId(), by: 'new' };
+  const serviceClass = turnRequest.class ?? identity.class;
+  record.run = run;
+  record.runBy = by;
+  record.caller = identity.caller;
+  record.class = serviceClass;
+  record.model = turnRequest.model;
+  const pinnedTo = context.runs.pinnedReplica(run);
+  const id = context.nextTurnId();
+  record.turn = id;
+  return { id, request: turnRequest, identity, class: serviceClass, run, pinnedTo, arrivedAtMs };
+}
