@@ -11,6 +11,19 @@ export interface TemporalTarget {
   readonly tls?: NativeConnectionOptions['tls'];
 }
 
+/** @returns null when Temporal answers within a second; else why it counts as lost. */
+export async function temporalTrouble(connection: NativeConnection): Promise<string | null> {
+  try {
+    await connection.withDeadline(
+      Date.now() + 1_000,
+      async () => await connection.workflowService.getSystemInfo({}),
+    );
+    return null;
+  } catch (error) {
+    return `Temporal does not answer: ${error instanceof Error ? error.message : String(error)}`;
+  }
+}
+
 const startTimeoutMs = 60_000;
 const retryEveryMs = 1_000;
 

@@ -7,7 +7,7 @@ import { Worker, type NativeConnection, type WorkerOptions } from '@temporalio/w
 import type { Logger } from 'pino';
 import type { ToolServers } from '../contracts/config-file.ts';
 import { makeWorkflowBundle } from './bundle-workflows.ts';
-import { connectTemporal, type TemporalTarget } from './connect-temporal.ts';
+import { connectTemporal, temporalTrouble, type TemporalTarget } from './connect-temporal.ts';
 import { createActivities, type Activities } from './create-activities.ts';
 import { startHealthServer } from './health-server.ts';
 import { installTemporalRuntime, temporalLogger } from './temporal-logger.ts';
@@ -64,7 +64,7 @@ export async function createWorker(
       host: config.host,
       port: config.port,
       registry: metrics.registry,
-      notReady: supervisor.notReady,
+      notReady: async () => supervisor.notReady() ?? (await temporalTrouble(connection)),
     });
     let closing: Promise<void> | null = null;
     return {

@@ -14,7 +14,7 @@ export interface HealthServerOptions {
   readonly port: number;
   readonly registry: Registry;
   /** null: ready; else why not. */
-  readonly notReady: () => string | null;
+  readonly notReady: () => Promise<string | null>;
 }
 
 /** @throws Error when the port cannot be listened on. */
@@ -22,7 +22,7 @@ export async function startHealthServer(options: HealthServerOptions): Promise<H
   const app = Fastify({ forceCloseConnections: true });
   app.get('/healthz', () => ({ ok: true }));
   app.get('/readyz', async (_request, reply) => {
-    const reason = options.notReady();
+    const reason = await options.notReady();
     return await reply
       .code(reason === null ? 200 : 503)
       .send(reason === null ? { ready: true } : { ready: false, reason });

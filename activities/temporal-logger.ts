@@ -24,5 +24,10 @@ let installed = false;
 export function installTemporalRuntime(logger: Logger): void {
   if (installed) return;
   installed = true;
-  Runtime.install({ logger: temporalLogger(logger), shutdownSignals: [] });
+  Runtime.install({
+    logger: temporalLogger(logger),
+    shutdownSignals: [],
+    // The core's own words go to our log, not to the console, and not one line for each poll of an outage.
+    telemetryOptions: { logging: { forward: {}, filter: 'error,temporalio_sdk_core=warn' } },
+  });
 }

@@ -24,8 +24,11 @@ const serverListMs = 5_000;
 const listingLimitBytes = 1_000_000;
 
 export function createToolRegistry(configs: ToolServers, deps: { readonly logger: Logger }): ToolRegistry {
-  const servers = new Map<string, ToolServer>(
-    Object.entries(configs).map(([name, config]) => [name, createToolServer(name, config, deps.logger)]),
+  const servers = new Map<string, Listed>(
+    Object.entries(configs).map(([name, config]) => [
+      name,
+      { server: createToolServer(name, config, deps.logger), slowSinceMs: { value: null } },
+    ]),
   );
   return {
     async list(names, signal) {
@@ -42,14 +45,20 @@ export function createToolRegistry(configs: ToolServers, deps: { readonly logger
       );
     },
     async call(serverName, call, signal) {
-      const server = servers.get(serverName);
-      if (server !== undefined) return await server.call(call, signal);
+      const known = servers.get(serverName);
+      if (known !== undefined) return await known.server.call(call, signal);
       throw new ToolServerError('not-sent', `this worker has no tool server '${serverName}'`);
     },
     async close() {
-      await Promise.all([...servers.values()].map((server) => server.close()));
+      await Promise.all([...servers.values()].map(async ({ server }) => await server.close()));
     },
   };
+}
+
+interface Listed {
+  readonly server: ToolServer;
+  /** When a listing last waited for it in vain; null: it answers. */
+  readonly slowSinceMs: { value: number | null };
 }
 
 interface ServerTools {
@@ -58,13 +67,24 @@ interface ServerTools {
   readonly warnings: readonly string[];
 }
 
-async function listServer(name: string, server: ToolServer, signal: AbortSignal): Promise<ServerTools> {
-  const limit = AbortSignal.timeout(serverListMs);
+/** A server that hung is not waited for again until this has passed; it may answer in the meantime. */
+const slowServerMs = 30_000;
+const slowServerListMs = 250;
+
+async function listServer(
+  name: string,
+  { server, slowSinceMs }: Listed,
+  signal: AbortSignal,
+): Promise<ServerTools> {
+  const isSlow = slowSinceMs.value !== null && performance.now() - slowSinceMs.value < slowServerMs;
+  const limit = AbortSignal.timeout(isSlow ? slowServerListMs : serverListMs);
   try {
     const list = await raceWith(server.list(AbortSignal.any([signal, limit])), limit);
+    slowSinceMs.value = null;
     return { server: name, ...list };
   } catch (error) {
     signal.throwIfAborted();
+    if (limit.aborted && !isSlow) slowSinceMs.value = performance.now();
     const why = limit.aborted ? `did not answer within ${serverListMs / 1_000} s` : messageOf(error);
     return { server: name, tools: [], warnings: [`${name}: ${why}; its tools are left out`] };
   }

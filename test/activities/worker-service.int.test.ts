@@ -24,7 +24,12 @@ describe('the health server', () => {
   it('tells apart being alive and being ready, and shows metrics', async () => {
     let reason: string | null = 'starting';
     const { registry, setPolling } = createWorkerMetrics();
-    const server = await startHealthServer({ host: '127.0.0.1', port: 0, registry, notReady: () => reason });
+    const server = await startHealthServer({
+      host: '127.0.0.1',
+      port: 0,
+      registry,
+      notReady: async () => await Promise.resolve(reason),
+    });
     const get = async (path: string): Promise<[number, string]> => {
       const response = await fetch(server.url + path);
       return [response.status, await response.text()];

@@ -49,6 +49,8 @@ describe('a Temporal server that is killed and started again', () => {
     const { pid, address, exited } = server;
     process.kill(pid, 'SIGKILL');
     await exited;
+    const readiness = async (): Promise<number> => (await fetch(`${stack?.worker?.url ?? ''}/readyz`)).status;
+    expect(await readiness()).toBe(503);
     // The turn ends while nobody can be told.
     model.requests[1]?.write(chunk({ content: ' alone' }), chunk({}, 'stop'), 'data: [DONE]\n\n');
     model.requests[1]?.end();
@@ -61,7 +63,6 @@ describe('a Temporal server that is killed and started again', () => {
       .toBe('COMPLETED');
     expect(await handle.result()).toMatchObject({ counters: { turns: 2, toolCalls: 1 } });
     expect(stack.tools.calls().tools['add_note']?.started).toBe(1);
-    const ready = await fetch(`${stack.worker?.url ?? ''}/readyz`);
-    expect(ready.status).toBe(200);
+    expect(await readiness()).toBe(200);
   });
 });

@@ -105,17 +105,21 @@ describe('a list of tools (M06)', () => {
 
   it('leaves out a server that hangs, after five seconds and with a warning, and keeps the others', async () => {
     const startedMs = performance.now();
-    const { tools, warnings } = await open({
+    const servers = open({
       good: scripted({ tools: [tool('a')] }),
       mute: scripted({ silent: ['initialize'] }),
       gone: scripted({}, { command: '/no/such/program' }),
-    }).list(null, noSignal);
+    });
+    const { tools, warnings } = await servers.list(null, noSignal);
     expect(performance.now() - startedMs).toBeLessThan(9_000);
     expect(tools.map((one) => one.name)).toEqual(['good__a']);
     expect(warnings).toEqual([
       expect.stringContaining('mute: did not answer within 5 s'),
       expect.stringMatching(/^gone: .*ENOENT/),
     ]);
+    const againMs = performance.now();
+    expect((await servers.list(null, noSignal)).tools).toHaveLength(1);
+    expect(performance.now() - againMs).toBeLessThan(4_000);
   });
 
   it('is read past a banner and other noise on stdout (M04)', async () => {
