@@ -23,7 +23,7 @@ import type { Submission } from './event-loop.ts';
 const maxLinks = 256;
 const maxMessageBytes = 256 * 1024 * 1024;
 const maxUnsentBytes = 64 * 1024 * 1024;
-const pingEveryMs = 5_000;
+const defaultPingEveryMs = 5_000;
 /** Pings in a row without an answer after which the link is dead. */
 const maxUnansweredPings = 2;
 
@@ -37,6 +37,8 @@ export interface LinkDeps {
   readonly logger: Logger;
   readonly submit: (event: Submission) => void;
   readonly poolMessage: () => SchedulerMessage;
+  /** Milliseconds from one ping to the next; absent: 5,000. */
+  readonly pingEveryMs?: number;
 }
 
 interface Link {
@@ -59,7 +61,7 @@ export class LinkServer {
 
   constructor(deps: LinkDeps) {
     this.#deps = deps;
-    this.#pings = setInterval(() => this.#ping(), pingEveryMs);
+    this.#pings = setInterval(() => this.#ping(), deps.pingEveryMs ?? defaultPingEveryMs);
   }
 
   /** Takes over the upgrade request of a proxy. */

@@ -37,7 +37,7 @@ export async function linkProxy(
 
 /** A link on which nothing was said yet. */
 export async function openLink(url: string): Promise<FakeProxy> {
-  const socket = new WebSocket(`${url.replace('http', 'ws')}/link`);
+  const socket = new WebSocket(url.replace('http', 'ws') + (new URL(url).pathname === '/' ? '/link' : ''));
   const heard: SchedulerMessage[] = [];
   let wake = (): void => {};
   socket.on('message', (data: Buffer) => {

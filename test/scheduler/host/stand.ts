@@ -1,0 +1,56 @@
+/** A scheduler, engines and proxies for one test; all of them are closed after it. */
+import { pino } from 'pino';
+import { afterEach, vi } from 'vitest';
+import { configFileSchema, type ConfigFile } from '../../../contracts/config-file.ts';
+import { schedulerStatusSchema, type SchedulerStatus } from '../../../contracts/scheduler-status.ts';
+import {
+  createScheduler,
+  type Scheduler,
+  type SchedulerConfig,
+} from '../../../scheduler/host/create-scheduler.ts';
+import { startFakeEngine, type FakeEngine } from './fake-engine.ts';
+import { linkProxy, type FakeProxy } from './fake-proxy.ts';
+
+const cleanups: (() => Promise<void> | void)[] = [];
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).toReversed()) await cleanup();
+});
+
+export async function engine(models?: readonly string[]): Promise<FakeEngine> {
+  const started = await startFakeEngine(models);
+  cleanups.push(() => started.close());
+  return started;
+}
+
+export function settings(pool: readonly Record<string, unknown>[]): ConfigFile {
+  return configFileSchema.parse({ pool });
+}
+
+export async function scheduler(
+  pool: readonly Record<string, unknown>[],
+  extra: Partial<SchedulerConfig> = {},
+  environment: Record<string, string> = {},
+): Promise<Scheduler> {
+  const { policy, callers, pool: replicas } = settings(pool);
+  const started = await createScheduler(
+    { host: '127.0.0.1', port: 0, pool: replicas, policy, callers, probeIntervalMs: 50, ...extra },
+    { logger: pino({ level: 'silent' }), environment },
+  );
+  cleanups.push(() => started.close());
+  return started;
+}
+
+export async function proxy(url: string, id = 'p1', state = {}): Promise<FakeProxy> {
+  const link = await linkProxy(url, id, state);
+  cleanups.push(() => link.close());
+  return link;
+}
+
+export async function statusOf(url: string): Promise<SchedulerStatus> {
+  return schedulerStatusSchema.parse(await (await fetch(`${url}/status`)).json());
+}
+
+/** Resolves once the check passes on the scheduler's status; fails with its words after 5 s. */
+export async function statusBecomes(url: string, check: (status: SchedulerStatus) => void): Promise<void> {
+  await vi.waitFor(async () => check(await statusOf(url)), { timeout: 5_000, interval: 20 });
+}
