@@ -1,0 +1,34 @@
+/** Every arm by name. */
+import type { ArmKind } from './arm.ts';
+import { cacheAware } from './cache-aware.ts';
+import { consistentHash, roundRobin, sticky } from './routers.ts';
+import { coreArm, knowsPolicy } from './scheduler-core.ts';
+
+export const engineLoad = coreArm('engine-load', "the core, admission by the engine's own queue", {
+  policy: { admission: 'engine-load' },
+  capacityReported: true,
+});
+
+export const residency = coreArm('residency', 'the core, admission by resident contexts', {
+  policy: { admission: 'residency' },
+  capacityReported: true,
+});
+
+export const residencyLearned = coreArm('residency-learned', 'the same, no engine says its capacity', {
+  policy: { admission: 'residency' },
+  capacityReported: false,
+});
+
+const hasResidency = knowsPolicy({ admission: 'residency' });
+
+/** The arm that the product uses when nothing is configured. */
+export const defaultArm = hasResidency ? residency : engineLoad;
+
+export const arms: readonly ArmKind[] = [
+  roundRobin,
+  sticky,
+  consistentHash,
+  cacheAware,
+  engineLoad,
+  ...(hasResidency ? [residency, residencyLearned] : []),
+];
