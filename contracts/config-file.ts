@@ -45,12 +45,23 @@ export const replicaConfigSchema = z.strictObject({
   loadFrom: z.array(httpUrlSchema).min(1).optional(),
   /** Most turns in flight at once; absent: what the engine's own queue says. */
   maxConcurrent: z.int().min(1).optional(),
+  /** `latency`: turns in flight are limited by the time to the first byte; for engines without metrics. */
+  limit: z.enum(['latency']).optional(),
 });
 export type ReplicaConfig = z.infer<typeof replicaConfigSchema>;
 
 export const policySchema = z.strictObject({
-  admission: z.enum(['engine-load']).default('engine-load'),
-  fairness: z.enum(['inflight']).default('inflight'),
+  /** `residency` counts the contexts of live runs; `engine-load` only looks at the engine's own queue. */
+  admission: z.enum(['residency', 'engine-load']).default('residency'),
+  /** What is evened out between callers: turns in flight, or tokens served. */
+  fairness: z.enum(['inflight', 'tokens']).default('inflight'),
+  /** Milliseconds for which a paused run keeps its place on its replica, by class. */
+  pauseReservationMs: z
+    .strictObject({
+      interactive: z.int().min(0).default(15_000),
+      batch: z.int().min(0).default(5_000),
+    })
+    .prefault({}),
   /** A turn held longer counts as interactive. */
   maxBatchHoldMs: z.int().min(0).default(600_000),
   /** Share of admissions of new runs that go to batch turns while some wait. */

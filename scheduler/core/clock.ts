@@ -29,7 +29,7 @@ export function ticked(state: SchedulerState, effects: Effect[]): void {
     const turn = state.silences.first;
     if (turn === undefined || state.nowMs - turn.heardAtMs < turnSilenceMs) break;
     rememberLoss(state, turn);
-    releaseTurn(state, turn, 'failed');
+    releaseTurn(state, turn, { outcome: 'failed' });
     record(effects, { metric: 'dropped', reason: 'silent' });
   }
   for (;;) {

@@ -16,7 +16,12 @@ export interface EngineLoad {
   readonly waiting: number | null;
   /** Used share of its KV memory, 0 to 1. */
   readonly cacheUsage: number | null;
+  /** Tokens of KV memory that it has in all. */
+  readonly capacityTokens: number | null;
 }
+
+/** What set the capacity last: nothing, the engine's report, a context that was gone, or one still there. */
+export type CapacityReason = 'unlimited' | 'reported' | 'miss' | 'hit';
 
 /** What a proxy reports; the same names and fields as on the link. */
 export type ProxyEvent = { readonly atMs: number; readonly proxy: ProxyId } & (
@@ -78,8 +83,25 @@ export type Recorded =
   | { readonly metric: 'finished'; readonly class: ServiceClass; readonly outcome: TurnOutcome }
   | { readonly metric: 'dropped'; readonly reason: 'silent' | 'proxy_lost' | 'not_resynced' }
   | { readonly metric: 'run_forgotten'; readonly reason: 'idle' | 'too_many' }
+  /** Whether a resumed turn of a resident run found its context in the engine's cache. */
+  | { readonly metric: 'resumed_context'; readonly replica: ReplicaId; readonly found: boolean }
+  /** The capacity of a replica is another one now. */
+  | {
+      readonly metric: 'capacity_changed';
+      readonly replica: ReplicaId;
+      readonly reason: Exclude<CapacityReason, 'unlimited'>;
+    }
   /** A report about a turn that the proxy does not have, such as a late or a second one. */
   | { readonly metric: 'ignored'; readonly event: SchedulerEvent['type'] };
+
+/** What is known of a turn at its end. */
+export interface TurnReport {
+  readonly outcome: TurnOutcome;
+  readonly usage?: Usage | undefined;
+  /** Prompt tokens that the engine found in its cache. */
+  readonly cachedTokens?: number | undefined;
+  readonly toolNames?: readonly string[] | undefined;
+}
 
 export type Effect =
   | { readonly type: 'admit'; readonly proxy: ProxyId; readonly turn: TurnId; readonly replica: ReplicaId }

@@ -1,6 +1,4 @@
 /** Bounds and times of the core that no policy sets. All in milliseconds or counts. */
-import type { ServiceClass } from '../../contracts/service-class.ts';
-
 /** A turn in flight of which nothing was heard for this long is dropped; its place is free again. */
 export const turnSilenceMs = 600_000;
 
@@ -12,12 +10,6 @@ export const lostProxyMs = 30_000;
 
 /** A turn that comes back within this time of its loss keeps its first arrival time. */
 export const retryMs = 60_000;
-
-/** How long a paused run keeps its place on its replica, by class. */
-export const pauseReservationMs: Readonly<Record<ServiceClass, number>> = {
-  interactive: 15_000,
-  batch: 5_000,
-};
 
 /** Live runs; at this number the run that has rested longest is forgotten, and if none rests the new turn is `overloaded`. */
 export const maxRuns = 100_000;
@@ -36,3 +28,15 @@ export const maxReplicasListed = 16;
  * has in flight and since when it holds its turns. Proxies look for a scheduler every 1,000 ms.
  */
 export const resyncGraceMs = 1_500;
+
+/** Tokens in one block of a turn's prefix: 1 KiB of text at four bytes a token. */
+export const prefixBlockTokens = 256;
+
+/** Blocks remembered for placement on a replica of which no capacity is known. */
+export const maxPrefixBlocks = 65_536;
+
+/** Tool names of which pauses are remembered; the one used longest ago is forgotten first. */
+export const maxToolNames = 1_000;
+
+/** Callers without turns whose counter of served tokens is remembered; the one gone longest first. */
+export const maxIdleCallers = 10_000;

@@ -2,7 +2,7 @@
  * The order of held turns (rule 4): class, resume before new, fairness between callers, arrival. Each
  * level of the queues compares by one of these functions; all are total orders.
  */
-import type { CallerQueue, CallerState, Strand, Turn } from './state.ts';
+import type { CallerQueue, Strand, Turn } from './state.ts';
 
 /** Lanes of a route, best first: 0 interactive resume, 1 interactive new, 2 batch resume, 3 batch new. */
 export function laneRank(serviceClass: Turn['countsAs'], resumes: boolean): 0 | 1 | 2 | 3 {
@@ -26,13 +26,8 @@ export function strandBefore(a: Strand, b: Strand): boolean {
   return first !== undefined && second !== undefined && turnBefore(first, second);
 }
 
-/** Rule 5, `inflight`: places a caller has in flight per unit of its weight; the least goes first. */
-export function fairShare(caller: CallerState): number {
-  return caller.inFlight / caller.weight;
-}
-
 export function callerQueueBefore(a: CallerQueue, b: CallerQueue): boolean {
-  const difference = fairShare(a.caller) - fairShare(b.caller);
+  const difference = a.caller.share - b.caller.share;
   if (difference !== 0) return difference < 0;
   const first = a.strands.first;
   const second = b.strands.first;

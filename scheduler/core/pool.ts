@@ -5,10 +5,15 @@
 import type { ReplicaConfig } from '../../contracts/config-file.ts';
 import type { ReplicaId } from '../../contracts/ids.ts';
 import { reweighCallers } from './callers.ts';
+import { takeReport, unknownCapacity } from './capacity.ts';
 import type { Effect, SchedulerEvent } from './events.ts';
+import { createLatencyLimit } from './latency-limit.ts';
+import { Ledger } from './ledger.ts';
 import { staleLoadProbes } from './limits.ts';
+import { PrefixMap } from './prefix-map.ts';
 import { rerouteRun } from './queue.ts';
 import { reconnectRoutes } from './routes.ts';
+import { endPausesOn } from './runs.ts';
 import type { Replica, SchedulerState } from './state.ts';
 import { rejectUnknown } from './turn-events.ts';
 
@@ -27,6 +32,10 @@ export function replicaProbed(
     if (!sameNames(replica.models, event.models)) replica.models = new Set(event.models);
   }
   takeLoad(replica, event);
+  if (takeReport(replica.capacity, event.load?.capacityTokens ?? null)) {
+    const record = { metric: 'capacity_changed', replica: replica.id, reason: 'reported' } as const;
+    effects.push({ type: 'recorded', record });
+  }
   if (replica.models !== before.models || (before.healthy === null && replica.models === null)) {
     poolSettled(state, effects);
   } else if (event.healthy !== before.healthy) rerouteHeld(state);
@@ -36,21 +45,23 @@ export function replicaProbed(
 /** New members, gone members, changed entries; also a new policy and new weights of callers. */
 export function poolChanged(state: SchedulerState, event: EventOf<'poolChanged'>, effects: Effect[]): void {
   if (event.policy !== undefined) state.policy = event.policy;
-  if (event.callers !== undefined) {
-    state.callerSettings = event.callers;
-    reweighCallers(state);
-  }
+  if (event.callers !== undefined) state.callerSettings = event.callers;
+  reweighCallers(state);
   const named = new Set(event.replicas.map((config) => config.id));
   for (const replica of state.replicas.values()) {
     if (named.has(replica.id)) continue;
     replica.member = false;
+    endPausesOn(state, replica);
     if (replica.inFlight === 0) state.replicas.delete(replica.id);
   }
   // In the order of the file, which breaks ties of placement.
   for (const config of event.replicas) {
     const known = state.replicas.get(config.id);
     state.replicas.delete(config.id);
-    state.replicas.set(config.id, known === undefined ? createReplica(config) : configure(known, config));
+    state.replicas.set(
+      config.id,
+      known === undefined ? createReplica(config) : configure(state, known, config),
+    );
   }
   poolSettled(state, effects);
 }
@@ -92,19 +103,29 @@ function createReplica(config: ReplicaConfig): Replica {
     inFlight: 0,
     pausedInteractive: 0,
     paused: 0,
+    ledger: new Ledger(),
+    capacity: unknownCapacity(),
+    latency: createLatencyLimit(),
+    prefixes: new PrefixMap(),
+    promptRatio: 1,
     batchCredit: 0,
     routes: new Set(),
   };
 }
 
 /** An entry that points elsewhere now, or returns, is as good as new: nothing known of it holds. */
-function configure(replica: Replica, config: ReplicaConfig): Replica {
+function configure(state: SchedulerState, replica: Replica, config: ReplicaConfig): Replica {
   const moved =
     !replica.member || replica.config.url !== config.url || replica.config.engine !== config.engine;
   if (moved) {
     replica.healthy = null;
     replica.load = null;
     replica.probesWithoutLoad = 0;
+    replica.capacity = unknownCapacity();
+    replica.latency = createLatencyLimit();
+    replica.promptRatio = 1;
+    replica.prefixes.clear();
+    endPausesOn(state, replica);
   }
   if (config.models !== undefined) {
     if (!sameNames(replica.models, config.models)) replica.models = new Set(config.models);

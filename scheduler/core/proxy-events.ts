@@ -73,7 +73,7 @@ export function sweepLostProxies(state: SchedulerState, effects: Effect[]): void
     if (proxy.lostAtMs === null || state.nowMs - proxy.lostAtMs < lostProxyMs) continue;
     for (const turn of proxy.turns) {
       rememberLoss(state, turn);
-      releaseTurn(state, turn, 'failed');
+      releaseTurn(state, turn, { outcome: 'failed' });
       record(effects, { metric: 'dropped', reason: 'proxy_lost' });
     }
     state.proxies.delete(proxy.id);
@@ -114,7 +114,7 @@ function dropUnnamed(
       if (held.has(id)) continue;
       dropHeldTurn(state, turn);
     } else if (inFlight.get(id)?.replica !== turn.replica.id) {
-      releaseTurn(state, turn, 'failed');
+      releaseTurn(state, turn, { outcome: 'failed' });
       record(effects, { metric: 'dropped', reason: 'not_resynced' });
     } else continue;
     if (turn.run !== null) outdated.add(turn.run);

@@ -4,7 +4,7 @@
  */
 import { Heap } from './heap.ts';
 import { laneRank, strandBefore, turnBefore, isBatchRank, type Candidate } from './order.ts';
-import { pruneRoute, routeFor } from './routes.ts';
+import { pruneRoute, routeFor, wakeRoute } from './routes.ts';
 import type { CallerQueue, CallerState, Lane, Route, Run, SchedulerState, Strand, Turn } from './state.ts';
 
 /** Puts a held turn where it stands; its route is looked at again in this step. */
@@ -42,6 +42,7 @@ export function dequeue(state: SchedulerState, turn: Turn): void {
   turn.inStrand = null;
   if (strand.turns.size > 0) {
     headChanged(strand);
+    wakeRoute(state, laneOf(strand).route);
     return;
   }
   detach(state, strand);
@@ -60,9 +61,12 @@ function rerouteStrand(state: SchedulerState, strand: Strand): void {
   attach(state, strand);
 }
 
-/** Restores the order of callers after one of them got or lost a place. */
-export function callerMoved(caller: CallerState): void {
-  for (const queue of caller.queues) if (queue.inLane !== null) queue.lane.queues.moved(queue.inLane);
+/** Restores the order of callers after the share of one of them changed. */
+export function callerMoved(state: SchedulerState, caller: CallerState): void {
+  for (const queue of caller.queues) {
+    if (queue.inLane !== null) queue.lane.queues.moved(queue.inLane);
+    wakeRoute(state, queue.lane.route);
+  }
 }
 
 /** The turn that goes first on a route, or undefined when none waits there. */
@@ -111,6 +115,7 @@ function detach(state: SchedulerState, strand: Strand): void {
   strand.inQueue = null;
   if (queue.strands.size === 0) removeQueue(queue);
   else if (queue.inLane !== null) queue.lane.queues.moved(queue.inLane);
+  wakeRoute(state, queue.lane.route);
   pruneRoute(state, queue.lane.route);
 }
 

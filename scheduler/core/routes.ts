@@ -5,6 +5,7 @@
 import { servedApis, type Api } from '../../contracts/config-file.ts';
 import { callerQueueBefore } from './order.ts';
 import { Heap } from './heap.ts';
+import { isResidentOn } from './residence.ts';
 import type { CallerQueue, Lane, Replica, Route, Run, SchedulerState, Strand } from './state.ts';
 
 /** Embeddings, reranking and classification have no conversation: no affinity, no pause (rule 8). */
@@ -51,11 +52,10 @@ export function knowledgeOf(
 
 /** Where the next turn of a run for this model must go; null: it is free to move. */
 export function pinOf(state: SchedulerState, run: Run, model: string | null, api: Api): Replica | null {
-  if (run.inFlight.size === 0 && !run.resident) return null;
   const id = homeOf(run, model);
   const replica = id === null ? undefined : state.replicas.get(id);
   if (replica === undefined || replica.healthy === false || !serves(replica, model, api)) return null;
-  return replica;
+  return isResidentOn(run, replica) ? replica : null;
 }
 
 /** The replica of the run's last turn for this model, else of its last turn for any. */
@@ -127,8 +127,23 @@ function dropRoute(state: SchedulerState, route: Route): void {
   state.touched.delete(route);
 }
 
+/** Whether turns of runs that are not resident there wait for this replica. */
+export function someWaitFor(replica: Replica): boolean {
+  for (const route of replica.routes) if (route.pinnedTo === null && !isEmpty(route)) return true;
+  return false;
+}
+
 function isEmpty(route: Route): boolean {
   return route.lanes.every((lane) => lane.queues.size === 0);
+}
+
+/**
+ * Another turn may stand first on this route now. On routes that share a replica with it, turns may no longer
+ * have to wait behind it.
+ */
+export function wakeRoute(state: SchedulerState, route: Route): void {
+  state.touched.add(route);
+  if (route.pinnedTo === null) for (const replica of route.replicas) state.freed.add(replica);
 }
 
 /** The routes on which a turn may have become admissible, now that room on `replica` may have grown. */

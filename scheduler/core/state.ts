@@ -9,10 +9,16 @@
  */
 import type { Api, Callers, Policy, ReplicaConfig } from '../../contracts/config-file.ts';
 import type { Caller, ProxyId, ReplicaId, RunId, TurnId } from '../../contracts/ids.ts';
-import type { TurnSpec } from '../../contracts/link-protocol.ts';
+import type { TurnOutcome, TurnSpec } from '../../contracts/link-protocol.ts';
 import type { ServiceClass } from '../../contracts/service-class.ts';
+import type { Capacity } from './capacity.ts';
 import type { EngineLoad } from './events.ts';
+import { createExpectations, type Expectations } from './expectations.ts';
 import { Heap, type HeapEntry } from './heap.ts';
+import type { LatencyLimit } from './latency-limit.ts';
+import type { Context, Ledger } from './ledger.ts';
+import type { PauseStatistics } from './pause-statistics.ts';
+import type { PrefixMap } from './prefix-map.ts';
 
 export interface Replica {
   readonly id: ReplicaId;
@@ -31,6 +37,14 @@ export interface Replica {
   pausedInteractive: number;
   /** Runs of either class paused here with their reservation unexpired. */
   paused: number;
+  /** Contexts of resident runs. */
+  readonly ledger: Ledger;
+  capacity: Capacity;
+  /** In force only where the pool says `limit: latency`. */
+  latency: LatencyLimit;
+  readonly prefixes: PrefixMap;
+  /** Tokens as the engine counts them for one that proxies estimate. */
+  promptRatio: number;
   /** Share of a next admission that batch turns have earned here, 0 to 1. */
   batchCredit: number;
   /** Where turns wait that may come here. */
@@ -50,6 +64,11 @@ export interface Home {
   /** Whether a turn has succeeded there; until then a failure leads back to `previous`. */
   served: boolean;
   readonly previous: ReplicaId | null;
+}
+
+/** A context of a run that a replica's ledger counts. */
+export interface Residence extends Context {
+  readonly replica: Replica;
 }
 
 export interface Run {
@@ -73,6 +92,20 @@ export interface Run {
   resident: boolean;
   /** Where a turn has ended in tool calls since the run began to generate; null: none has. */
   pausingOn: Replica | null;
+  /** What it left there. */
+  pausedContext: Context | null;
+  /** The tools it pauses on; empty when they are not known. */
+  toolNames: readonly string[];
+  /** Since when it rests; null while it has turns. */
+  restsSinceMs: number | null;
+  /** Of the turn that ended last. */
+  lastOutcome: TurnOutcome | null;
+  /** Its last finished reply was followed by another turn within the time of a reservation. */
+  cameBackSoon: boolean;
+  /** Tokens as the engine counted them for one of the estimate, at its last turn; null: not known. */
+  promptRatio: number | null;
+  /** Where ledgers count it: at most one a replica. */
+  residences: readonly Residence[];
   /** Ended by its client; only its turns in flight still refer to it. */
   ended: boolean;
   turns: number;
@@ -89,7 +122,13 @@ export interface CallerState {
   weight: number;
   inFlight: number;
   heldTurns: number;
+  /** Tokens served, by their cost and over its weight. */
+  servedTokens: number;
+  /** What fairness compares; the least goes first. */
+  share: number;
   readonly queues: Set<CallerQueue>;
+  /** Its entry among the callers with held turns. */
+  waiting: HeapEntry<CallerState> | null;
 }
 
 export interface Turn {
@@ -116,6 +155,13 @@ export interface Turn {
   /** null: held. */
   replica: Replica | null;
   started: boolean;
+  /** Prompt and expected output, as counted at its admission. */
+  footprintTokens: number;
+  /** What its run had left on the replica, if this turn goes on with it; null: nothing is expected there. */
+  leftTokens: number | null;
+  /** What its caller was charged at its admission. */
+  chargedTokens: number;
+  admittedAtMs: number;
   heardAtMs: number;
   silence: HeapEntry<Turn> | null;
 }
@@ -186,6 +232,14 @@ export interface SchedulerState {
   readonly callers: Map<Caller, CallerState>;
   readonly routes: Map<string, Route>;
   readonly losses: Map<string, Loss>;
+  readonly expectations: Expectations;
+  readonly pauseStatistics: PauseStatistics;
+  /** Counters of served tokens of callers without turns, the one gone longest first. */
+  readonly idleCallers: Map<Caller, number>;
+  /** Callers with held turns, the one served least first. */
+  readonly waitingCallers: Heap<CallerState>;
+  /** The counter of the caller served last: what a caller starts from when nobody waits. */
+  servedFloor: number;
   /** Turns in flight, the one heard of longest ago first. */
   readonly silences: Heap<Turn>;
   /** Held batch turns, the one held longest first. */
@@ -218,6 +272,11 @@ export function createState(policy: Policy, callers: Callers): SchedulerState {
     callers: new Map(),
     routes: new Map(),
     losses: new Map(),
+    expectations: createExpectations(),
+    pauseStatistics: new Map(),
+    idleCallers: new Map(),
+    waitingCallers: new Heap<CallerState>((a, b) => a.servedTokens < b.servedTokens),
+    servedFloor: 0,
     silences: new Heap<Turn>((a, b) => earlier(a.heardAtMs, b.heardAtMs, a.sequence, b.sequence)),
     ageing: new Heap<Turn>((a, b) => earlier(a.heldSinceMs, b.heldSinceMs, a.sequence, b.sequence)),
     reservations: new Heap<Run>((a, b) => a.reservedUntilMs < b.reservedUntilMs),

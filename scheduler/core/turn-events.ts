@@ -3,11 +3,13 @@
  * that are gone: each is checked against what the proxy has, and otherwise ignored and counted.
  */
 import type { TurnId } from '../../contracts/ids.ts';
+import { judgeCache } from './cache-verdict.ts';
 import type { Effect, ProxyEvent } from './events.ts';
+import { noteFirstByte } from './latency-limit.ts';
 import { rememberLoss } from './losses.ts';
 import { knowledgeOf } from './routes.ts';
 import { endRun } from './runs.ts';
-import type { Proxy, SchedulerState, Turn } from './state.ts';
+import type { Proxy, Replica, SchedulerState, Turn } from './state.ts';
 import { dropHeldTurn, heardOfTurn, holdTurn, record, reject, releaseTurn } from './turns.ts';
 
 type EventOf<Type extends ProxyEvent['type']> = Extract<ProxyEvent, { type: Type }>;
@@ -36,7 +38,7 @@ export function turnAbandoned(
   if (turn === undefined) return;
   if (turn.replica !== null) {
     rememberLoss(state, turn);
-    releaseTurn(state, turn, 'failed');
+    releaseTurn(state, turn, { outcome: 'failed' });
     record(effects, { metric: 'finished', class: turn.spec.class, outcome: 'failed' });
     return;
   }
@@ -50,8 +52,17 @@ export function turnStarted(state: SchedulerState, event: EventOf<'turnStarted'>
     record(effects, { metric: 'ignored', event: event.type });
     return;
   }
+  if (!turn.started) firstByteCame(state, turn, turn.replica);
   turn.started = true;
   heardOfTurn(state, turn);
+}
+
+function firstByteCame(state: SchedulerState, { admittedAtMs }: Turn, replica: Replica): void {
+  const { nowMs } = state;
+  if (replica.config.limit !== 'latency') return;
+  if (noteFirstByte(replica.latency, { admittedAtMs, nowMs, inFlight: replica.inFlight })) {
+    state.freed.add(replica);
+  }
 }
 
 export function turnsProgressed(state: SchedulerState, event: EventOf<'turnsProgressed'>): void {
@@ -69,7 +80,8 @@ export function turnFinished(state: SchedulerState, event: EventOf<'turnFinished
     return;
   }
   if (event.outcome === 'failed' || event.outcome === 'refused') rememberLoss(state, turn);
-  releaseTurn(state, turn, event.outcome);
+  judgeCache(state, effects, turn, event);
+  releaseTurn(state, turn, event);
   record(effects, { metric: 'finished', class: turn.spec.class, outcome: event.outcome });
 }
 

@@ -3,14 +3,19 @@
  * proxy, deadlines); which turn goes when and where is decided elsewhere.
  */
 import type { RejectCode } from '../../contracts/error-codes.ts';
-import type { TurnSpec, TurnOutcome } from '../../contracts/link-protocol.ts';
+import type { TurnSpec } from '../../contracts/link-protocol.ts';
+import { chargeAdmission, correctCharge } from './charges.ts';
 import { countHeld, countInFlight, obtainCaller } from './callers.ts';
-import type { Effect, Recorded } from './events.ts';
+import type { Effect, Recorded, TurnReport } from './events.ts';
+import { footprintOf, leftFor } from './footprint.ts';
 import { takeLoss } from './losses.ts';
 import { dequeue, enqueue, rerouteRun } from './queue.ts';
+import { notePrefix } from './prefix-placement.ts';
+import { isResidentOn } from './residence.ts';
 import { keepsRunState } from './routes.ts';
 import { obtainRun, runAdmitted, runHeld, runReleased, runUnheld } from './runs.ts';
 import type { Proxy, Replica, SchedulerState, Turn } from './state.ts';
+import { learnFrom } from './usage-learning.ts';
 
 export function record(effects: Effect[], entry: Recorded): void {
   effects.push({ type: 'recorded', record: entry });
@@ -49,6 +54,10 @@ function createTurn(
     wasPinned: false,
     replica: null,
     started: false,
+    footprintTokens: 0,
+    leftTokens: null,
+    chargedTokens: 0,
+    admittedAtMs: 0,
     heardAtMs: state.nowMs,
     silence: null,
   };
@@ -96,7 +105,7 @@ export function admitTurn(state: SchedulerState, effects: Effect[], turn: Turn, 
   turn.wasPinned = turn.strand?.queue?.lane.route.pinnedTo === replica;
   unhold(state, turn);
   if (turn.run !== null) turn.run.heldTurns -= 1;
-  takePlace(state, turn, replica);
+  takePlace(state, turn, replica, state.nowMs);
   countHeld(state, turn.caller, -1);
   if (turn.run !== null) rerouteRun(state, turn.run);
   effects.push({ type: 'admit', proxy: turn.proxy.id, turn: turn.spec.turn, replica: replica.id });
@@ -120,7 +129,7 @@ export function restoreInFlight(
 ): Turn | null {
   const turn = createTurn(state, effects, proxy, spec, admittedForMs);
   if (turn === null) return null;
-  takePlace(state, turn, replica);
+  takePlace(state, turn, replica, state.nowMs - admittedForMs);
   if (turn.run !== null) {
     turn.run.class = spec.class;
     turn.run.caller = spec.caller;
@@ -133,17 +142,19 @@ export function restoreInFlight(
  * Ends a turn in flight: its place is free at once, its run rests or waits on. The caller decides whether
  * it counts as lost.
  */
-export function releaseTurn(state: SchedulerState, turn: Turn, outcome: TurnOutcome): void {
+export function releaseTurn(state: SchedulerState, turn: Turn, report: TurnReport): void {
   const { replica, run } = turn;
   if (replica === null) return;
   if (turn.silence !== null) state.silences.remove(turn.silence);
   turn.silence = null;
   replica.inFlight -= 1;
   state.freed.add(replica);
+  correctCharge(state, turn, report);
   countInFlight(state, turn.caller, -1);
+  if (report.usage !== undefined) learnFrom(state, turn, replica, report.usage);
   forgetTurn(state, turn);
   if (run === null) return;
-  runReleased(state, run, turn, outcome);
+  runReleased(state, run, turn, report);
   rerouteRun(state, run);
 }
 
@@ -162,13 +173,19 @@ export function heardOfTurn(state: SchedulerState, turn: Turn): void {
   if (turn.silence !== null) state.silences.moved(turn.silence);
 }
 
-function takePlace(state: SchedulerState, turn: Turn, replica: Replica): void {
+function takePlace(state: SchedulerState, turn: Turn, replica: Replica, admittedAtMs: number): void {
+  const { run } = turn;
   turn.replica = replica;
+  turn.admittedAtMs = admittedAtMs;
+  turn.footprintTokens = footprintOf(state, turn, replica);
+  turn.leftTokens = run !== null && isResidentOn(run, replica) ? leftFor(run, turn, replica) : null;
   turn.heardAtMs = state.nowMs;
   turn.silence = state.silences.push(turn);
   replica.inFlight += 1;
   countInFlight(state, turn.caller, 1);
-  if (turn.run !== null) runAdmitted(state, turn.run, turn, replica);
+  chargeAdmission(state, turn, replica);
+  notePrefix(replica, turn);
+  if (run !== null) runAdmitted(state, run, turn, replica);
 }
 
 function unhold(state: SchedulerState, turn: Turn): void {

@@ -50,7 +50,11 @@ const names: Readonly<Partial<Record<Engine, EngineNames>>> = {
   },
 };
 
-const unknownLoad: EngineLoad = { running: null, waiting: null, cacheUsage: null };
+const unknownLoad: EngineLoad = { running: null, waiting: null, cacheUsage: null, capacityTokens: null };
+
+/** Labels of its one sample a rank say how the cache is made: blocks and tokens in a block. */
+const vllmCacheConfig = 'vllm:cache_config_info';
+const sglangCapacity = 'sglang:max_total_num_tokens';
 
 /** Whether this engine publishes a load that can be read. */
 export function reportsLoad(engine: Engine): boolean {
@@ -65,12 +69,14 @@ export function readEngineLoad(engine: Engine, text: string, models: readonly st
   const known = names[engine];
   if (known === undefined) return unknownLoad;
   const sources = [...known.running, ...known.waiting, ...known.cacheUsage];
-  const families = parseFamilies(text, new Set(sources.flatMap(({ family }) => [family, `${family}_total`])));
+  const named = new Set(sources.flatMap(({ family }) => [family, `${family}_total`]));
+  const families = parseFamilies(text, new Set([...named, vllmCacheConfig, sglangCapacity]));
   const values = (list: readonly Source[]): number[] | null => firstValues(families, list, models);
   return {
     running: sum(values(known.running)),
     waiting: sum(values(known.waiting)),
     cacheUsage: largest(values(known.cacheUsage)),
+    capacityTokens: capacityIn(engine, families),
   };
 }
 
@@ -82,7 +88,21 @@ export function addLoads(loads: readonly EngineLoad[]): EngineLoad {
     running: sum(known((load) => load.running)),
     waiting: sum(known((load) => load.waiting)),
     cacheUsage: largest(known((load) => load.cacheUsage)),
+    // Of some engines alone it would be too small for all of them.
+    capacityTokens: loads.some((load) => load.capacityTokens === null)
+      ? null
+      : sum(known((load) => load.capacityTokens)),
   };
+}
+
+/** Tokens of KV memory over all ranks; null when one of them does not say. */
+function capacityIn(engine: Engine, families: Families): number | null {
+  if (engine === 'sglang') return sum(firstValues(families, [{ family: sglangCapacity }], []));
+  if (engine !== 'vllm') return null;
+  const ranks = (families.get(vllmCacheConfig) ?? []).map(
+    ({ labels }) => Number(labels['num_gpu_blocks']) * Number(labels['block_size']),
+  );
+  return ranks.every((tokens) => Number.isSafeInteger(tokens) && tokens > 0) ? sum(ranks) : null;
 }
 
 function firstValues(

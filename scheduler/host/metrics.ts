@@ -86,6 +86,10 @@ function decisionLabels(entry: Recorded): { outcome: string; class: string } {
       return { outcome: `dropped_${entry.reason}`, class: '' };
     case 'run_forgotten':
       return { outcome: `run_forgotten_${entry.reason}`, class: '' };
+    case 'resumed_context':
+      return { outcome: `resumed_context_${entry.found ? 'found' : 'gone'}`, class: '' };
+    case 'capacity_changed':
+      return { outcome: `capacity_changed_${entry.reason}`, class: '' };
     case 'ignored':
       return { outcome: `ignored_${entry.event}`, class: '' };
   }

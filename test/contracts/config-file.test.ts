@@ -18,7 +18,7 @@ describe('the configuration file', () => {
       kind: 'generative',
       healthPath: '/health',
     });
-    expect(config.policy.admission).toBe('engine-load');
+    expect(config.policy.admission).toBe('residency');
     expect(config.tools.mcpServers).toEqual({});
   });
 

@@ -2,7 +2,7 @@
  * What must hold after every step, counted anew from the turns and runs themselves. Returns what is
  * broken, in words; nothing when all is well.
  */
-import { admissionRule, takesTurns } from '../../../scheduler/core/admission.ts';
+import { mayTake } from '../../../scheduler/core/precedence.ts';
 import { laneRank, turnBefore } from '../../../scheduler/core/order.ts';
 import { keepsRunState, pinOf, serves } from '../../../scheduler/core/routes.ts';
 import type { Lane, Replica, SchedulerState, Turn } from '../../../scheduler/core/state.ts';
@@ -117,7 +117,7 @@ function misplaced(state: SchedulerState, held: readonly Turn[]): string[] {
 function idleThoughWanted(state: SchedulerState, held: readonly Turn[]): string[] {
   return held.flatMap((turn) =>
     eligible(state, turn)
-      .filter((replica) => takesTurns(replica) && admissionRule(state.policy).hasRoom(replica, turn))
+      .filter((replica) => mayTake(state, turn, replica))
       .map((replica) => `${turn.spec.turn} is held while ${replica.id} has room for it`),
   );
 }

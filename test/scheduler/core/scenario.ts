@@ -126,7 +126,7 @@ export class Scenario {
         ...(models === undefined ? {} : { models }),
         ...(load === undefined || load === null
           ? {}
-          : { load: { running: null, waiting: null, cacheUsage: null, ...load } }),
+          : { load: { running: null, waiting: null, cacheUsage: null, capacityTokens: null, ...load } }),
       }),
     );
   }

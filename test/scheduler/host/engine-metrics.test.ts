@@ -8,7 +8,17 @@ const lines = (...texts: string[]): string => texts.map((text) => `${text}\n`).j
 
 describe('the load of an engine', () => {
   it.each<
-    [string, Engine, string, { running: number | null; waiting: number | null; cacheUsage: number | null }]
+    [
+      string,
+      Engine,
+      string,
+      {
+        running: number | null;
+        waiting: number | null;
+        cacheUsage: number | null;
+        capacityTokens: number | null;
+      },
+    ]
   >([
     [
       'vllm, one engine, old names',
@@ -20,7 +30,7 @@ describe('the load of an engine', () => {
         'vllm:num_requests_waiting{model_name="m-test"} 2.0',
         'vllm:gpu_cache_usage_perc{model_name="m-test"} 0.41',
       ),
-      { running: 3, waiting: 2, cacheUsage: 0.41 },
+      { running: 3, waiting: 2, cacheUsage: 0.41, capacityTokens: null },
     ],
     [
       'vllm, two data-parallel ranks, new names',
@@ -34,7 +44,7 @@ describe('the load of an engine', () => {
         'vllm:kv_cache_usage_perc{engine="1",model_name="m-test"} 0.97',
         'vllm:prefix_cache_hits_created{engine="0",model_name="m-test"} 1.7672256e+09',
       ),
-      { running: 10, waiting: 5, cacheUsage: 0.97 },
+      { running: 10, waiting: 5, cacheUsage: 0.97, capacityTokens: null },
     ],
     [
       'vllm, both cache names',
@@ -45,7 +55,7 @@ describe('the load of an engine', () => {
         'vllm:gpu_cache_usage_perc{engine="0",model_name="m-test"} 0.3',
         'vllm:kv_cache_usage_perc{engine="0",model_name="m-test"} 0.3',
       ),
-      { running: 1, waiting: 0, cacheUsage: 0.3 },
+      { running: 1, waiting: 0, cacheUsage: 0.3, capacityTokens: null },
     ],
     [
       'vllm, waiting by reason: only what waits for capacity counts',
@@ -56,7 +66,7 @@ describe('the load of an engine', () => {
         'vllm:num_requests_waiting_by_reason{engine="0",model_name="m-test",reason="capacity"} 2.0',
         'vllm:num_requests_waiting_by_reason{engine="0",model_name="m-test",reason="deferred"} 7.0',
       ),
-      { running: 1, waiting: 2, cacheUsage: null },
+      { running: 1, waiting: 2, cacheUsage: null, capacityTokens: null },
     ],
     [
       'sglang',
@@ -67,25 +77,25 @@ describe('the load of an engine', () => {
         'sglang:num_queue_reqs{model_name="m-test"} 1.0',
         'sglang:token_usage{model_name="m-test"} 0.5',
       ),
-      { running: 7, waiting: 1, cacheUsage: 0.5 },
+      { running: 7, waiting: 1, cacheUsage: 0.5, capacityTokens: null },
     ],
     [
       'llama.cpp, without labels',
       'llamacpp',
       lines('llamacpp:requests_processing 2', 'llamacpp:requests_deferred 4'),
-      { running: 2, waiting: 4, cacheUsage: null },
+      { running: 2, waiting: 4, cacheUsage: null, capacityTokens: null },
     ],
     [
       'a family that ends in _total',
       'llamacpp',
       lines('llamacpp:requests_processing_total 2', 'llamacpp:requests_deferred_total 4'),
-      { running: 2, waiting: 4, cacheUsage: null },
+      { running: 2, waiting: 4, cacheUsage: null, capacityTokens: null },
     ],
     [
       'tgi',
       'tgi',
       lines('tgi_batch_current_size 5', 'tgi_queue_size 1'),
-      { running: 5, waiting: 1, cacheUsage: null },
+      { running: 5, waiting: 1, cacheUsage: null, capacityTokens: null },
     ],
     [
       'trtllm',
@@ -95,7 +105,7 @@ describe('the load of an engine', () => {
         'nv_trt_llm_request_metrics{model="t",request_type="scheduled",version="1"} 8',
         'nv_trt_llm_request_metrics{model="t",request_type="active",version="1"} 11',
       ),
-      { running: 8, waiting: 3, cacheUsage: null },
+      { running: 8, waiting: 3, cacheUsage: null, capacityTokens: null },
     ],
     [
       'vllm that says nothing but NaN',
@@ -104,7 +114,7 @@ describe('the load of an engine', () => {
         'vllm:num_requests_running{engine="0",model_name="m-test"} NaN',
         'process_start_time_seconds 1.7e+09',
       ),
-      { running: null, waiting: null, cacheUsage: null },
+      { running: null, waiting: null, cacheUsage: null, capacityTokens: null },
     ],
     [
       'vllm of which one rank is not a number',
@@ -113,7 +123,7 @@ describe('the load of an engine', () => {
         'vllm:num_requests_running{engine="0",model_name="m-test"} 3',
         'vllm:num_requests_running{engine="1",model_name="m-test"} NaN',
       ),
-      { running: null, waiting: null, cacheUsage: null },
+      { running: null, waiting: null, cacheUsage: null, capacityTokens: null },
     ],
     [
       'vllm beside another model: that one does not count',
@@ -125,7 +135,7 @@ describe('the load of an engine', () => {
         'vllm:num_requests_waiting{engine="0",model_name="other"} 50.0',
         'vllm:kv_cache_usage_perc{engine="0",model_name="m-test"} 0.1',
       ),
-      { running: 2, waiting: 0, cacheUsage: 0.1 },
+      { running: 2, waiting: 0, cacheUsage: 0.1, capacityTokens: null },
     ],
     [
       'vllm that names its model otherwise in its metrics',
@@ -134,25 +144,25 @@ describe('the load of an engine', () => {
         'vllm:num_requests_running{model_name="/models/m"} 2',
         'vllm:num_requests_waiting{model_name="/models/m"} 1',
       ),
-      { running: 2, waiting: 1, cacheUsage: null },
+      { running: 2, waiting: 1, cacheUsage: null, capacityTokens: null },
     ],
     [
       'an engine of another make than the file says',
       'vllm',
       lines('sglang:num_running_reqs 7'),
-      { running: null, waiting: null, cacheUsage: null },
+      { running: null, waiting: null, cacheUsage: null, capacityTokens: null },
     ],
     [
       'a page that is no metrics text',
       'vllm',
       '<html>\n{}',
-      { running: null, waiting: null, cacheUsage: null },
+      { running: null, waiting: null, cacheUsage: null, capacityTokens: null },
     ],
     [
       'ollama',
       'ollama',
       lines('vllm:num_requests_running 7'),
-      { running: null, waiting: null, cacheUsage: null },
+      { running: null, waiting: null, cacheUsage: null, capacityTokens: null },
     ],
   ])('%s', (_name, engine, text, expected) => {
     expect(readEngineLoad(engine, text, ['m-test'])).toEqual(expected);
@@ -161,12 +171,12 @@ describe('the load of an engine', () => {
   it('behind a router is the sum of the engines that answer', () => {
     expect(
       addLoads([
-        { running: 3, waiting: 0, cacheUsage: 0.2 },
-        { running: 4, waiting: 2, cacheUsage: 0.9 },
-        { running: null, waiting: null, cacheUsage: null },
+        { running: 3, waiting: 0, cacheUsage: 0.2, capacityTokens: null },
+        { running: 4, waiting: 2, cacheUsage: 0.9, capacityTokens: null },
+        { running: null, waiting: null, cacheUsage: null, capacityTokens: null },
       ]),
-    ).toEqual({ running: 7, waiting: 2, cacheUsage: 0.9 });
-    expect(addLoads([])).toEqual({ running: null, waiting: null, cacheUsage: null });
+    ).toEqual({ running: 7, waiting: 2, cacheUsage: 0.9, capacityTokens: null });
+    expect(addLoads([])).toEqual({ running: null, waiting: null, cacheUsage: null, capacityTokens: null });
   });
 });
 

@@ -1,0 +1,45 @@
+/**
+ * The batch share (rule 4): while batch turns wait for a replica, each admission there of a run that is not
+ * resident earns them `policy.batchShare` of a place; with a whole place earned, the next such admission is
+ * theirs, also where they would have to leave it to a paused interactive run. The share is kept for each
+ * replica, since that is where the classes compete.
+ */
+import { isBatchRank, laneBefore, type Candidate } from './order.ts';
+import { firstOf } from './queue.ts';
+import type { Replica, SchedulerState } from './state.ts';
+
+/** The batch turn that goes now in place of `candidate`; undefined: none has earned it. */
+export function batchTurnDue(
+  state: SchedulerState,
+  candidate: Candidate,
+  replica: Replica,
+): Candidate | undefined {
+  if (candidate.pinned || isBatchRank(candidate.rank)) return undefined;
+  const due = replica.batchCredit + state.policy.batchShare >= 1 - Number.EPSILON * 16;
+  return due ? firstBatchFor(replica) : undefined;
+}
+
+/** Keeps the account. What batch turns get without the share counts too, but they never owe a place. */
+export function noteShare(
+  state: SchedulerState,
+  candidate: Candidate,
+  chosen: Candidate,
+  replica: Replica,
+): void {
+  if (candidate.pinned || firstBatchFor(replica) === undefined) return;
+  const { batchShare } = state.policy;
+  if (chosen.turn.spec.class === 'batch')
+    replica.batchCredit = Math.max(0, replica.batchCredit + batchShare - 1);
+  else replica.batchCredit += batchShare;
+}
+
+/** The first batch turn of a run that is not resident, among all that may come to this replica. */
+function firstBatchFor(replica: Replica): Candidate | undefined {
+  let best: Candidate | undefined;
+  for (const route of replica.routes) {
+    if (route.pinnedTo !== null) continue;
+    const candidate = firstOf(route, 'batch');
+    if (candidate !== undefined && (best === undefined || laneBefore(candidate, best))) best = candidate;
+  }
+  return best;
+}

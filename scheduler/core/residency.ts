@@ -1,0 +1,51 @@
+/**
+ * Admission by the contexts of live runs. An engine's queue is a late signal: runs paused on tools hold cached
+ * context but neither run nor wait, so new work evicts them and every resumed turn is prefilled again. So the
+ * next turn of a resident run has room at once, and any other turn where its context fits beside those of the
+ * residents; paused residents included, which is also the room that batch turns leave for them. A replica
+ * without residents takes one turn, so nothing deadlocks. The engine's queue stays a second gate, and
+ * is the only one where contexts cannot be measured.
+ */
+import type { Policy } from '../../contracts/config-file.ts';
+import type { AdmissionRule } from './admission-rule.ts';
+import { isMeasurable } from './capacity.ts';
+import { engineLoad } from './engine-load.ts';
+import { footprintOf } from './footprint.ts';
+import { assumedPlaces, configuredPlaces } from './places.ts';
+import { isResidentOn } from './residence.ts';
+import type { Replica } from './state.ts';
+
+export const residency: AdmissionRule = {
+  limit: (replica) =>
+    isMeasurable(replica.capacity) ? configuredPlaces(replica) : engineLoad.limit(replica),
+  refusal(state, replica, turn) {
+    const { run } = turn;
+    if (run === null || !isMeasurable(replica.capacity)) return engineLoad.refusal(state, replica, turn);
+    if (replica.inFlight >= configuredPlaces(replica)) return 'places';
+    if (isResidentOn(run, replica) || replica.ledger.contexts === 0) return null;
+    if ((replica.load?.waiting ?? 0) > 0) return 'engine_queue';
+    const context = { tokens: footprintOf(state, turn, replica), prefix: turn.spec.prefix };
+    const wanted = replica.ledger.tokens + replica.ledger.addedTokens(context);
+    return wanted <= replica.capacity.tokens ? null : 'memory';
+  },
+  fullness(replica) {
+    if (!isMeasurable(replica.capacity)) return engineLoad.fullness(replica);
+    const { ledger, capacity } = replica;
+    const places = configuredPlaces(replica);
+    const ofPlaces = replica.inFlight / (Number.isFinite(places) ? places : assumedPlaces);
+    const ofMemory = Number.isFinite(capacity.tokens)
+      ? ledger.tokens / capacity.tokens
+      : ledger.contexts / assumedPlaces;
+    return Math.max(ofPlaces, ofMemory);
+  },
+};
+
+/** Whether this rule, and not that of the engine's queue, is in force on a replica. */
+export function countsContexts(policy: Policy, replica: Replica): boolean {
+  return policy.admission === 'residency' && isMeasurable(replica.capacity);
+}
+
+/** Whether contexts beyond the capacity must drain: then a run that pauses gives its place up. */
+export function isOverfull({ ledger, capacity }: Replica): boolean {
+  return ledger.tokens > capacity.tokens;
+}
