@@ -36,7 +36,8 @@ export function measure(recording: Recording): Metrics {
   const ended = recording.runs.filter((run) => inWindow(run.endedAtMs));
   const completed = ended.filter((run) => !run.failed);
   const holds = (serviceClass: ServiceClass): number[] => holdsOf(recording, serviceClass);
-  const lasted = (serviceClass: ServiceClass): number[] => latenciesOf(completed, serviceClass);
+  const lasted = (serviceClass: ServiceClass): number[] =>
+    answerWaits(recording, (run) => run.class === serviceClass);
   const prompt = sum(finished, (turn) => turn.promptTokens);
   return {
     interactiveRunsPerMinute: ratePerMinute(completed, 'interactive', minutes),
@@ -72,6 +73,16 @@ export function firstByteWaits(recording: Recording, wanted: (turn: TurnRecord) 
   });
 }
 
+/** Time from the start to the answer, of runs that got it within the window. */
+export function answerWaits(recording: Recording, wanted: (run: RunRecord) => boolean): number[] {
+  return recording.runs.flatMap((run) => {
+    const atMs = run.endedAtMs;
+    return atMs !== null && atMs > recording.startMs && !run.failed && wanted(run)
+      ? [atMs - run.startedAtMs]
+      : [];
+  });
+}
+
 /** Of turns admitted within the window, and of those held at its end, as long as they have been held. */
 function holdsOf({ turns, startMs, endMs }: Recording, serviceClass: ServiceClass): number[] {
   return turns.flatMap((turn) => {
@@ -84,12 +95,18 @@ function ratePerMinute(runs: readonly RunRecord[], serviceClass: ServiceClass, m
   return runs.filter((run) => run.class === serviceClass).length / minutes;
 }
 
-function latenciesOf(runs: readonly RunRecord[], serviceClass: ServiceClass): number[] {
-  return runs
-    .filter((run) => run.class === serviceClass)
-    .map((run) => (run.endedAtMs ?? 0) - run.startedAtMs);
-}
-
 function sum(turns: readonly TurnRecord[], of: (turn: TurnRecord) => number): number {
   return turns.reduce((total, turn) => total + of(turn), 0);
+}
+
+/** What each caller got within the window: prompt tokens 1, cached ones 0.1, output 2 (rule 5 of the core). */
+export function serviceByCaller(recording: Recording): Map<string, number> {
+  const service = new Map<string, number>();
+  for (const turn of recording.turns) {
+    if (turn.finishedAtMs === null || turn.finishedAtMs <= recording.startMs) continue;
+    const uncached = turn.promptTokens - turn.cachedTokens;
+    const tokens = uncached + 0.1 * turn.cachedTokens + 2 * turn.outputTokens;
+    service.set(turn.caller, (service.get(turn.caller) ?? 0) + tokens);
+  }
+  return service;
 }

@@ -12,4 +12,6 @@ export interface Scenario {
   /** Not measured, so that caches and queues have filled. */
   readonly warmUpMs: number;
   readonly windowMs: number;
+  /** Why the default arm is behind the best one here, where that has been found out. */
+  readonly knownLoss?: string;
 }

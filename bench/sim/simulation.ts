@@ -36,6 +36,8 @@ interface LiveTurn {
 
 /** Agents do not all begin at once. */
 const staggerMs = 5_000;
+/** How long an agent whose run was refused waits before its next. */
+const retryMs = 1_000;
 const tickMs = 1_000;
 
 /** Times as a fraction of a millisecond away from their neighbours would only blur results: none is rounded. */
@@ -274,7 +276,8 @@ export class Simulation {
   #endRun(run: LiveRun): void {
     run.record.endedAtMs = this.#nowMs;
     this.#admit(this.#arm.runEnded(run.plan.id, this.#nowMs));
-    run.next();
+    if (run.record.failed) this.#later(this.#nowMs + retryMs, run.next);
+    else run.next();
   }
 
   #probe(): void {

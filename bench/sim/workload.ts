@@ -42,12 +42,18 @@ export interface RunShape {
   readonly tools: readonly ToolKind[];
 }
 
+export interface ClosedLoad {
+  readonly kind: 'closed';
+  readonly agents: number;
+  readonly shape: RunShape;
+}
+
 /**
  * `closed`: so many agents, each begins its next run when the last one has ended. `poisson`: runs arrive at
  * random. `bursts`: so many at once, spread over `spreadMs`, every `everyMs`.
  */
 export type Load =
-  | { readonly kind: 'closed'; readonly agents: number; readonly shape: RunShape }
+  | ClosedLoad
   | { readonly kind: 'poisson'; readonly runsPerMinute: number; readonly shape: RunShape }
   | {
       readonly kind: 'bursts';

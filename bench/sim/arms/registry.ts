@@ -1,8 +1,11 @@
 /** Every arm by name. */
 import type { ArmKind } from './arm.ts';
 import { cacheAware } from './cache-aware.ts';
+import { kthenaSessionBoost } from './kthena-session-boost.ts';
+import { llmDAttainedService, llmDTurnPriority } from './llm-d-flow-control.ts';
 import { consistentHash, roundRobin, sticky } from './routers.ts';
 import { coreArm, knowsPolicy } from './scheduler-core.ts';
+import { thunderAgentTokenBudget } from './thunderagent-token-budget.ts';
 
 export const engineLoad = coreArm('engine-load', "the core, admission by the engine's own queue", {
   policy: { admission: 'engine-load' },
@@ -29,6 +32,10 @@ export const arms: readonly ArmKind[] = [
   sticky,
   consistentHash,
   cacheAware,
+  kthenaSessionBoost,
+  llmDTurnPriority,
+  llmDAttainedService,
+  thunderAgentTokenBudget,
   engineLoad,
   ...(hasResidency ? [residency, residencyLearned] : []),
 ];
