@@ -23,6 +23,22 @@ export const replicaStatusSchema = z.object({
   limit: z.number().nullable(),
   inFlight: z.number(),
   pausedInteractive: z.number(),
+  /** Live contexts counted there, and how many tokens they may come to (`residency`). */
+  residency: z.object({
+    residents: z.number(),
+    tokens: z.number(),
+    /** null: not limited. */
+    capacityTokens: z.number().nullable(),
+    /** What set the capacity last. */
+    capacityReason: z.enum(['unlimited', 'reported', 'miss', 'hit']),
+    /** As the engine reports it; null: it does not. */
+    reportedTokens: z.number().nullable(),
+    /** Resumed turns of resident runs whose context was still cached, and those whose context was gone. */
+    hits: z.number(),
+    misses: z.number(),
+  }),
+  /** Why the first held turn that may come here has no room; null: none waits for room. */
+  refuses: z.enum(['places', 'engine_queue', 'memory']).nullable(),
 });
 
 export const runStatusSchema = z.object({

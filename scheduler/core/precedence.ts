@@ -4,6 +4,7 @@
  * that it may go to, and so does a batch turn that has earned the next place.
  */
 import { admissionRule, takesTurns } from './admission.ts';
+import type { Refusal } from './admission-rule.ts';
 import { batchTurnDue } from './batch-share.ts';
 import { laneBefore, type Candidate } from './order.ts';
 import { firstOf } from './queue.ts';
@@ -27,6 +28,16 @@ export function mustWaitFor(state: SchedulerState, candidate: Candidate, replica
     if (other !== undefined && laneBefore(other, candidate) && !fits(state, other.turn, replica)) return true;
   }
   return false;
+}
+
+/** Why the turn that goes first among all that may come to `replica` has no room there; null: none waits. */
+export function refusalOfFirst(state: SchedulerState, replica: Replica): Refusal | null {
+  let best: Candidate | undefined;
+  for (const route of replica.routes) {
+    const candidate = firstOf(route);
+    if (candidate !== undefined && (best === undefined || laneBefore(candidate, best))) best = candidate;
+  }
+  return best === undefined ? null : admissionRule(state.policy).refusal(state, replica, best.turn);
 }
 
 function fits(state: SchedulerState, turn: Turn, replica: Replica): boolean {

@@ -15,6 +15,9 @@ import { assumedPlaces, configuredPlaces } from './places.ts';
 import { isResidentOn } from './residence.ts';
 import type { Replica } from './state.ts';
 
+/** Used share of an engine's memory from which its queue counts as a lack of it. */
+const usedUp = 0.9;
+
 export const residency: AdmissionRule = {
   limit: (replica) =>
     isMeasurable(replica.capacity) ? configuredPlaces(replica) : engineLoad.limit(replica),
@@ -23,7 +26,7 @@ export const residency: AdmissionRule = {
     if (run === null || !isMeasurable(replica.capacity)) return engineLoad.refusal(state, replica, turn);
     if (replica.inFlight >= configuredPlaces(replica)) return 'places';
     if (isResidentOn(run, replica) || replica.ledger.contexts === 0) return null;
-    if ((replica.load?.waiting ?? 0) > 0) return 'engine_queue';
+    if (lacksMemory(replica)) return 'engine_queue';
     const context = { tokens: footprintOf(state, turn, replica), prefix: turn.spec.prefix };
     const wanted = replica.ledger.tokens + replica.ledger.addedTokens(context);
     return wanted <= replica.capacity.tokens ? null : 'memory';
@@ -39,6 +42,12 @@ export const residency: AdmissionRule = {
     return Math.max(ofPlaces, ofMemory);
   },
 };
+
+/** Turns wait in the engine's queue, and not just for their place in the next batch: its memory is used up. */
+function lacksMemory({ load }: Replica): boolean {
+  if (load === null || load.waiting === null || load.waiting <= 0) return false;
+  return load.cacheUsage === null || load.cacheUsage >= usedUp;
+}
 
 /** Whether this rule, and not that of the engine's queue, is in force on a replica. */
 export function countsContexts(policy: Policy, replica: Replica): boolean {

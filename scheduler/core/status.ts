@@ -1,6 +1,7 @@
 /** The state as `GET /status` and `GET /debug/state` show it. Reads only; costs O(n) of what is live. */
 import type { SchedulerStatus } from '../../contracts/scheduler-status.ts';
 import { admissionRule } from './admission.ts';
+import { refusalOfFirst } from './precedence.ts';
 import { phaseOf } from './runs.ts';
 import type { Replica, Run, SchedulerState, Turn } from './state.ts';
 
@@ -45,6 +46,20 @@ function describeReplica(state: SchedulerState, replica: Replica): SchedulerStat
     limit: Number.isFinite(limit) ? limit : null,
     inFlight: replica.inFlight,
     pausedInteractive: replica.pausedInteractive,
+    residency: describeResidency(replica),
+    refuses: refusalOfFirst(state, replica),
+  };
+}
+
+function describeResidency({ ledger, capacity }: Replica): SchedulerStatus['replicas'][number]['residency'] {
+  return {
+    residents: ledger.contexts,
+    tokens: Math.round(ledger.tokens),
+    capacityTokens: Number.isFinite(capacity.tokens) ? Math.round(capacity.tokens) : null,
+    capacityReason: capacity.reason,
+    reportedTokens: capacity.reportedTokens,
+    hits: capacity.hits,
+    misses: capacity.misses,
   };
 }
 
@@ -109,12 +124,14 @@ export function describeState(state: SchedulerState, limit: number): Record<stri
       weight: caller.weight,
       inFlight: caller.inFlight,
       heldTurns: caller.heldTurns,
+      servedTokens: caller.servedTokens,
     })),
     turns: first(state.turns.values(), limit).map((turn) => describeTurn(turn)),
     runs: first(state.runs.values(), limit).map((run) => ({
       run: run.id,
       phase: phaseOf(run),
       resident: run.resident,
+      residences: run.residences.map(({ replica, tokens }) => ({ replica: replica.id, tokens })),
       homes: Object.fromEntries([...run.homes].map(([model, home]) => [model, home.replica])),
       activeAtMs: run.activeAtMs,
       heldTurns: run.heldTurns,

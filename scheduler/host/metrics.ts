@@ -1,6 +1,7 @@
 /** The scheduler's Prometheus metrics, in a registry of its own. Labels are bounded: no run, no turn. */
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { Recorded } from '../core/events.ts';
+import { refusalOfFirst } from '../core/precedence.ts';
 import type { CallerState, SchedulerState } from '../core/state.ts';
 
 const maxCallersShown = 20;
@@ -55,6 +56,7 @@ export function createMetrics(state: SchedulerState): SchedulerMetrics {
     labelNames: ['replica'] as const,
     registers,
   });
+  const noteCapacity = addCapacityCounters(registers);
   addGauges(state, registers);
   return {
     registry,
@@ -63,7 +65,8 @@ export function createMetrics(state: SchedulerState): SchedulerMetrics {
         holds.observe({ class: entry.class, resumed: String(entry.resumed) }, entry.holdMs / 1_000);
         admissions.inc({ replica: entry.replica });
       }
-      decisions.inc(decisionLabels(entry));
+      if (entry.metric === 'resumed_context' || entry.metric === 'capacity_changed') noteCapacity(entry);
+      else decisions.inc(decisionLabels(entry));
     },
     stepped: (event, tookMs) => steps.observe({ event }, tookMs / 1_000),
     probed(replica, healthy, tookMs) {
@@ -73,7 +76,31 @@ export function createMetrics(state: SchedulerState): SchedulerMetrics {
   };
 }
 
-function decisionLabels(entry: Recorded): { outcome: string; class: string } {
+type AboutCapacity = Extract<Recorded, { metric: 'resumed_context' | 'capacity_changed' }>;
+type Decision = Exclude<Recorded, AboutCapacity>;
+
+/** What resumed turns found in the cache, and what changed the capacity because of it. */
+function addCapacityCounters(registers: Registry[]): (entry: AboutCapacity) => void {
+  const resumed = new Counter({
+    name: 'fermata_scheduler_resumed_contexts_total',
+    help: 'Resumed turns of resident runs by whether their context was still in the cache.',
+    labelNames: ['replica', 'result'] as const,
+    registers,
+  });
+  const capacityChanges = new Counter({
+    name: 'fermata_scheduler_capacity_changes_total',
+    help: 'Changes of the capacity of a replica by reason.',
+    labelNames: ['replica', 'reason'] as const,
+    registers,
+  });
+  return (entry) => {
+    const { replica } = entry;
+    if (entry.metric === 'resumed_context') resumed.inc({ replica, result: entry.found ? 'hit' : 'miss' });
+    else capacityChanges.inc({ replica, reason: entry.reason });
+  };
+}
+
+function decisionLabels(entry: Decision): { outcome: string; class: string } {
   switch (entry.metric) {
     case 'admitted':
     case 'abandoned':
@@ -86,10 +113,6 @@ function decisionLabels(entry: Recorded): { outcome: string; class: string } {
       return { outcome: `dropped_${entry.reason}`, class: '' };
     case 'run_forgotten':
       return { outcome: `run_forgotten_${entry.reason}`, class: '' };
-    case 'resumed_context':
-      return { outcome: `resumed_context_${entry.found ? 'found' : 'gone'}`, class: '' };
-    case 'capacity_changed':
-      return { outcome: `capacity_changed_${entry.reason}`, class: '' };
     case 'ignored':
       return { outcome: `ignored_${entry.event}`, class: '' };
   }
@@ -126,6 +149,30 @@ function addGauges(state: SchedulerState, registers: Registry[]): void {
     for (const replica of state.replicas.values())
       own.set({ replica: replica.id }, replica.pausedInteractive);
   });
+  gauge('residents', 'Live contexts counted on a replica.', ['replica'], (own) => {
+    for (const replica of state.replicas.values()) own.set({ replica: replica.id }, replica.ledger.contexts);
+  });
+  gauge('residency_tokens', 'Tokens of the live contexts on a replica.', ['replica'], (own) => {
+    for (const replica of state.replicas.values()) own.set({ replica: replica.id }, replica.ledger.tokens);
+  });
+  const help = 'Tokens of live contexts that a replica may have, by what set it; absent: not limited.';
+  gauge('capacity_tokens', help, ['replica', 'reason'], (own) => {
+    for (const { id, capacity } of state.replicas.values()) {
+      if (Number.isFinite(capacity.tokens))
+        own.set({ replica: id, reason: capacity.reason }, capacity.tokens);
+    }
+  });
+  gauge(
+    'refusing',
+    '1 when turns wait for room on a replica, by what is lacking.',
+    ['replica', 'reason'],
+    (own) => {
+      for (const replica of state.replicas.values()) {
+        const reason = refusalOfFirst(state, replica);
+        if (reason !== null) own.set({ replica: replica.id, reason }, 1);
+      }
+    },
+  );
   gauge('caller_turns', 'Turns of the busiest callers.', ['caller', 'state'], (own) => {
     for (const caller of busiest(state)) {
       own.set({ caller: caller.id, state: 'held' }, caller.heldTurns);

@@ -1,15 +1,13 @@
 /**
  * One probe of one replica: its health path, its models when they are asked for, its load when its engine
- * publishes one. Every request has a time limit and a bound on its body. Never throws.
+ * publishes one. Never throws.
  */
-import { request, type Dispatcher } from 'undici';
 import { z } from 'zod';
 import type { ReplicaConfig } from '../../contracts/config-file.ts';
 import type { EngineLoad } from '../core/events.ts';
+import { get, getJson, type GetOptions } from './bounded-get.ts';
+import { probeCapacity } from './engine-capacity.ts';
 import { addLoads, readEngineLoad, reportsLoad } from './engine-metrics.ts';
-
-const probeTimeoutMs = 2_000;
-const maxBodyBytes = 4 * 1024 * 1024;
 
 export interface ProbeResult {
   readonly healthy: boolean;
@@ -19,15 +17,13 @@ export interface ProbeResult {
   readonly load?: EngineLoad;
 }
 
-export interface ProbeOptions {
-  readonly dispatcher: Dispatcher;
-  readonly apiKey: string | null;
+export interface ProbeOptions extends GetOptions {
   /** Whether `/v1/models` is asked this time. */
   readonly askModels: boolean;
   /** Models known so far, to tell apart the metrics of several models. */
   readonly models: readonly string[];
-  /** Ends the probe early. */
-  readonly signal: AbortSignal;
+  /** Whether the engine is asked this time for what does not change while it runs. */
+  readonly askCapacity: boolean;
 }
 
 export async function probeReplica(replica: ReplicaConfig, options: ProbeOptions): Promise<ProbeResult> {
@@ -51,61 +47,23 @@ async function probeModels(
   replica: ReplicaConfig,
   options: ProbeOptions,
 ): Promise<readonly string[] | undefined> {
-  const answer = await get(`${replica.url}/v1/models`, options);
-  if ('fault' in answer) return undefined;
-  const list = modelListSchema.safeParse(parseJson(answer.body));
+  const list = modelListSchema.safeParse(await getJson(`${replica.url}/v1/models`, options));
   return list.success ? [...new Set(list.data.data.map((model) => model.id))] : undefined;
 }
 
 async function probeLoad(replica: ReplicaConfig, options: ProbeOptions): Promise<EngineLoad | undefined> {
   if (!reportsLoad(replica.engine)) return undefined;
-  const answers = await Promise.all(
-    (replica.loadFrom ?? [replica.url]).map((url) => get(`${url}/metrics`, options)),
-  );
+  const urls = replica.loadFrom ?? [replica.url];
+  const [answers, askedTokens] = await Promise.all([
+    Promise.all(urls.map((url) => get(`${url}/metrics`, options))),
+    options.askCapacity ? probeCapacity(replica.engine, urls, options) : null,
+  ]);
   const loads = answers.flatMap((answer) =>
     'fault' in answer ? [] : [readEngineLoad(replica.engine, answer.body, options.models)],
   );
-  const load = addLoads(loads);
-  return load.running === null && load.waiting === null && load.cacheUsage === null ? undefined : load;
-}
-
-type Answer = { readonly body: string } | { readonly fault: string };
-
-async function get(url: string, { dispatcher, apiKey, signal }: ProbeOptions): Promise<Answer> {
-  try {
-    const { statusCode, body } = await request(url, {
-      dispatcher,
-      headers: apiKey === null ? {} : { authorization: `Bearer ${apiKey}` },
-      signal: AbortSignal.any([signal, AbortSignal.timeout(probeTimeoutMs)]),
-    });
-    const text = await readBounded(body);
-    return statusCode >= 200 && statusCode < 300 ? { body: text } : { fault: `status ${statusCode}` };
-  } catch (error) {
-    return { fault: describeFault(error) };
-  }
-}
-
-async function readBounded(body: AsyncIterable<Uint8Array>): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const chunk of body) {
-    bytes += chunk.byteLength;
-    if (bytes > maxBodyBytes) throw new Error(`the answer is larger than ${maxBodyBytes} bytes`);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString('utf8');
-}
-
-function describeFault(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  if (error.name === 'TimeoutError') return `no answer within ${probeTimeoutMs} ms`;
-  return 'code' in error && typeof error.code === 'string' ? error.code : error.message;
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    return undefined;
-  }
+  const metrics = addLoads(loads);
+  const complete = loads.length === urls.length;
+  const capacityTokens = askedTokens ?? (complete ? metrics.capacityTokens : null);
+  const load = { ...metrics, capacityTokens };
+  return Object.values(load).every((value) => value === null) ? undefined : load;
 }

@@ -7,8 +7,8 @@ import { Agent } from 'undici';
 import type { ReplicaConfig } from '../../contracts/config-file.ts';
 import { probeReplica, type ProbeResult } from './probe.ts';
 
-/** Models of a replica that lists them itself are asked again after this many probes. */
-const modelsEveryProbes = 15;
+/** What seldom changes, such as models and memory, is asked again after this many probes. */
+const rareEveryProbes = 15;
 
 export interface ProberDeps {
   readonly logger: Logger;
@@ -78,17 +78,18 @@ async function probeForever(
   }
   let models = replica.models ?? [];
   let healthy: boolean | null = null;
-  let sinceModels = modelsEveryProbes;
+  let sinceRare = rareEveryProbes;
   while (!signal.aborted) {
     const startedAtMs = performance.now();
-    const askModels =
-      replica.models === undefined && (models.length === 0 || sinceModels >= modelsEveryProbes);
-    const result = await probeReplica(replica, { dispatcher, apiKey, askModels, models, signal });
+    const askCapacity = sinceRare >= rareEveryProbes;
+    const askModels = replica.models === undefined && (models.length === 0 || askCapacity);
+    const asked = { askModels, askCapacity, models };
+    const result = await probeReplica(replica, { dispatcher, apiKey, signal, ...asked });
     if (signal.aborted) return;
     const tookMs = performance.now() - startedAtMs;
     if (result.models !== undefined) models = [...result.models];
     // A replica that comes back may be another engine behind the same address.
-    sinceModels = result.healthy ? (askModels ? 0 : sinceModels + 1) : modelsEveryProbes;
+    sinceRare = result.healthy ? (askCapacity ? 0 : sinceRare + 1) : rareEveryProbes;
     if (result.healthy !== healthy) {
       const words = result.healthy ? 'replica is healthy' : `replica is unhealthy: ${result.failure}`;
       deps.logger[result.healthy ? 'info' : 'warn']({ replica: replica.id }, words);

@@ -168,6 +168,49 @@ describe('the load of an engine', () => {
     expect(readEngineLoad(engine, text, ['m-test'])).toEqual(expected);
   });
 
+  it.each([
+    ['vllm, one rank', 'vllm', ['vllm:cache_config_info{block_size="16",num_gpu_blocks="1682"} 1.0'], 26_912],
+    [
+      'vllm, two ranks',
+      'vllm',
+      [
+        'vllm:cache_config_info{block_size="16",engine="0",num_gpu_blocks="100"} 1.0',
+        'vllm:cache_config_info{block_size="16",engine="1",num_gpu_blocks="50"} 1.0',
+      ],
+      2_400,
+    ],
+    [
+      'vllm, a rank that does not say',
+      'vllm',
+      [
+        'vllm:cache_config_info{block_size="16",engine="0",num_gpu_blocks="100"} 1.0',
+        'vllm:cache_config_info{block_size="16",engine="1",num_gpu_blocks="None"} 1.0',
+      ],
+      null,
+    ],
+    ['vllm without it', 'vllm', ['vllm:num_requests_running 1'], null],
+    ['sglang', 'sglang', ['sglang:max_total_num_tokens{model_name="m-test"} 40000'], 40_000],
+    ['llama.cpp', 'llamacpp', ['llamacpp:requests_processing 1'], null],
+  ] as const)('holds the memory of %s', (_name, engine, text, expected) => {
+    expect(readEngineLoad(engine, lines(...text), ['m-test']).capacityTokens).toBe(expected);
+  });
+
+  it('behind a router knows no memory when one engine does not say', () => {
+    const load = { running: 0, waiting: 0, cacheUsage: 0 };
+    expect(
+      addLoads([
+        { ...load, capacityTokens: 5 },
+        { ...load, capacityTokens: null },
+      ]).capacityTokens,
+    ).toBeNull();
+    expect(
+      addLoads([
+        { ...load, capacityTokens: 5 },
+        { ...load, capacityTokens: 7 },
+      ]).capacityTokens,
+    ).toBe(12);
+  });
+
   it('behind a router is the sum of the engines that answer', () => {
     expect(
       addLoads([

@@ -7,6 +7,8 @@ export interface FakeEngine {
   healthy: boolean;
   models: readonly string[];
   metrics: string | null;
+  /** Further paths and the JSON they answer with. */
+  pages: Readonly<Record<string, unknown>>;
   /** Paths asked so far, with the bearer they carried. */
   readonly asked: { readonly path: string; readonly authorization: string | undefined }[];
   close(): Promise<void>;
@@ -21,6 +23,7 @@ export async function startFakeEngine(models: readonly string[] = ['m']): Promis
       response.setHeader('content-type', 'application/json');
       response.end(JSON.stringify({ object: 'list', data: engine.models.map((id) => ({ id })) }));
     } else if (path === '/metrics' && engine.metrics !== null) response.end(engine.metrics);
+    else if (path in engine.pages) response.end(JSON.stringify(engine.pages[path]));
     else response.writeHead(404).end();
   });
   await new Promise<void>((resolve) => {
@@ -31,6 +34,7 @@ export async function startFakeEngine(models: readonly string[] = ['m']): Promis
     healthy: true,
     models,
     metrics: null,
+    pages: {},
     asked: [],
     close: () =>
       new Promise((resolve) => {

@@ -34,6 +34,34 @@ it('reads the engines behind a router', async () => {
   expect(router.asked.map(({ path }) => path)).not.toContain('/metrics');
 });
 
+it.each([
+  ['vllm', {}, 'vllm:cache_config_info{block_size="16",num_gpu_blocks="2048"} 1.0\n', 32_768],
+  ['sglang', { '/get_server_info': { max_total_num_tokens: 20_000 } }, 'sglang:num_queue_reqs 0\n', 20_000],
+  ['sglang', { '/server_info': { max_total_num_tokens: 9_000 } }, 'sglang:num_queue_reqs 0\n', 9_000],
+  [
+    'llamacpp',
+    { '/props': { total_slots: 4, default_generation_settings: { n_ctx: 2_048 } } },
+    'llamacpp:requests_deferred 0\n',
+    8_192,
+  ],
+  ['llamacpp', { '/props': { total_slots: 0 } }, 'llamacpp:requests_deferred 0\n', null],
+] as const)('takes the memory of a %s from %j and %j', async (kind, pages, metrics, reported) => {
+  const target = await engine();
+  target.pages = pages;
+  target.metrics = metrics;
+  const { url } = await scheduler([{ id: 'a', url: target.url, engine: kind }]);
+  await statusBecomes(url, (status) => expect(status.replicas[0]?.healthy).toBe(true));
+  expect((await statusOf(url)).replicas[0]?.residency).toMatchObject({
+    reportedTokens: reported,
+    capacityTokens: reported === null ? null : Math.round(reported * 0.9),
+    capacityReason: reported === null ? 'unlimited' : 'reported',
+  });
+  const text = await (await fetch(`${url}/metrics`)).text();
+  expect(text.includes('fermata_scheduler_capacity_tokens{replica="a",reason="reported"}')).toBe(
+    reported !== null,
+  );
+});
+
 it('holds turns while a replica is unhealthy and says so when asked whether it is ready', async () => {
   const target = await engine();
   target.healthy = false;
