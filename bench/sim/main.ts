@@ -63,11 +63,14 @@ async function simulate(given: SimArguments): Promise<0 | 1> {
     console.log(`\n${scenario.name}: ${scenario.about}`);
     console.log(comparisonTable(comparison));
     if (scenario.name === 'flood') for (const line of boundLines(comparison)) console.log(line);
-    for (const line of lossLines(comparison, defaultArm.name)) console.log(line);
     if (given.what === 'flood') bars.push(...floodBars(comparison));
     else bars.push(...allBars(comparison, defaultArm.name));
   }
-  console.log(`\n${((performance.now() - startedMs) / 1_000).toFixed(0)} s`);
+  console.log('');
+  for (const comparison of comparisons) {
+    for (const line of lossLines(comparison, defaultArm.name)) console.log(line);
+  }
+  console.log(`${((performance.now() - startedMs) / 1_000).toFixed(0)} s`);
   if (given.arms.length > 0) return 0;
   return await publish(`sim-${given.what}`, bars, { details: { comparisons } });
 }

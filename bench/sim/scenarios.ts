@@ -9,7 +9,8 @@ import type { EngineConfig } from '../../testkit/sim-engine/core/engine-config.t
 import type { Scenario } from './scenario.ts';
 import type { ClosedLoad, RunShape, ToolKind } from './workload.ts';
 
-const lookup: ToolKind = { name: 'lookup', share: 1, durationMs: { lowest: 500, highest: 1_500 } };
+/** As the fake tool server's. */
+const lookup: ToolKind = { name: 'lookup', share: 1, durationMs: { lowest: 900, highest: 1_100 } };
 
 const agentRun: Omit<RunShape, 'class' | 'caller'> = {
   toolCalls: { lowest: 3, highest: 3 },
