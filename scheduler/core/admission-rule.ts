@@ -8,11 +8,7 @@ export interface AdmissionRule {
   /** Most turns in flight at once; Infinity: not limited. */
   limit(replica: Replica): number;
   /** null: there is room. */
-  refusal(
-    state: SchedulerState,
-    replica: Replica,
-    turn: Pick<Turn, 'run' | 'spec' | 'countsAs'>,
-  ): Refusal | null;
+  refusal(state: SchedulerState, replica: Replica, turn: Turn): Refusal | null;
   /** How full the replica is, about 0 to 1, so that replicas compare. */
   fullness(replica: Replica): number;
 }

@@ -8,15 +8,15 @@ import { isBatchRank, laneBefore, type Candidate } from './order.ts';
 import { firstOf } from './queue.ts';
 import type { Replica, SchedulerState } from './state.ts';
 
-/** The batch turn that goes now in place of `candidate`; undefined: none has earned it. */
-export function batchTurnDue(
-  state: SchedulerState,
-  candidate: Candidate,
-  replica: Replica,
-): Candidate | undefined {
-  if (candidate.pinned || isBatchRank(candidate.rank)) return undefined;
+/** The batch turn that goes next on `replica`, before all interactive ones; undefined: none has earned it. */
+export function batchTurnDue(state: SchedulerState, replica: Replica): Candidate | undefined {
   const due = replica.batchCredit + state.policy.batchShare >= 1 - Number.EPSILON * 16;
   return due ? firstBatchFor(replica) : undefined;
+}
+
+/** Whether the batch turn that is due goes before another one. */
+export function goesBefore(due: Candidate, other: Candidate): boolean {
+  return due.turn !== other.turn && (!isBatchRank(other.rank) || laneBefore(due, other));
 }
 
 /** Keeps the account. What batch turns get without the share counts too, but they never owe a place. */

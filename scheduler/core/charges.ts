@@ -1,7 +1,6 @@
 /** What a turn costs its caller under `fairness: tokens`: charged when it is admitted, corrected when it ends. */
 import { charge } from './callers.ts';
 import type { TurnReport } from './events.ts';
-import { expectedOutput } from './expectations.ts';
 import { costOf } from './fairness.ts';
 import { expectedPrompt } from './footprint.ts';
 import { matchedTokens } from './prefix-placement.ts';
@@ -11,9 +10,8 @@ import type { Replica, SchedulerState, Turn } from './state.ts';
 export function chargeAdmission(state: SchedulerState, turn: Turn, replica: Replica): void {
   const promptTokens = expectedPrompt(turn, replica);
   const cachedTokens = turn.leftTokens ?? matchedTokens(turn, replica);
-  const outputTokens = expectedOutput(state.expectations, turn.spec);
   state.servedFloor = Math.max(state.servedFloor, turn.caller.servedTokens);
-  turn.chargedTokens = costOf({ promptTokens, cachedTokens, outputTokens });
+  turn.chargedTokens = costOf({ promptTokens, cachedTokens, outputTokens: turn.expectedOutputTokens });
   charge(state, turn.caller, turn.chargedTokens);
 }
 

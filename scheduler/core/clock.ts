@@ -3,7 +3,8 @@ import type { Effect } from './events.ts';
 import { runIdleMs, turnSilenceMs } from './limits.ts';
 import { rememberLoss, sweepLosses } from './losses.ts';
 import { sweepLostProxies } from './proxy-events.ts';
-import { endReservation, forgetRun } from './runs.ts';
+import { endReservation } from './pauses.ts';
+import { forgetRun } from './runs.ts';
 import type { SchedulerState } from './state.ts';
 import { ageTurn, record, releaseTurn } from './turns.ts';
 

@@ -3,7 +3,7 @@
  * step has touched and only at the first turn of each, so a step that admits nothing costs the same
  * however many turns are held.
  */
-import { batchTurnDue, noteShare } from './batch-share.ts';
+import { batchTurnDue, goesBefore, noteShare } from './batch-share.ts';
 import { admitTurn } from './turns.ts';
 import { place } from './placement.ts';
 import { laneBefore, type Candidate } from './order.ts';
@@ -56,7 +56,8 @@ function isOpen(state: SchedulerState, candidate: Candidate, replica: Replica): 
 }
 
 function admitAt(state: SchedulerState, effects: Effect[], candidate: Candidate, replica: Replica): void {
-  const chosen = batchTurnDue(state, candidate, replica) ?? candidate;
+  const due = candidate.pinned ? undefined : batchTurnDue(state, replica);
+  const chosen = due !== undefined && goesBefore(due, candidate) ? due : candidate;
   noteShare(state, candidate, chosen, replica);
   admitTurn(state, effects, chosen.turn, replica);
 }

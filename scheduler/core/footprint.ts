@@ -4,19 +4,19 @@
  * at once weigh as the largest of them.
  */
 import type { TurnReport } from './events.ts';
-import { expectedOutput } from './expectations.ts';
 import type { Context } from './ledger.ts';
-import type { Replica, Run, SchedulerState, Turn } from './state.ts';
+import type { Replica, Run, Turn } from './state.ts';
 
-type Estimated = Pick<Turn, 'run' | 'spec'>;
+/** As it was estimated when the turn came, so that a held turn does not grow or shrink while it waits. */
+type Estimated = Pick<Turn, 'spec' | 'promptRatio' | 'expectedOutputTokens'>;
 
 /** Prompt tokens of a turn as the engine of `replica` will probably count them. */
 export function expectedPrompt(turn: Estimated, replica: Replica): number {
-  return turn.spec.promptTokens * (turn.run?.promptRatio ?? replica.promptRatio);
+  return turn.spec.promptTokens * (turn.promptRatio ?? replica.promptRatio);
 }
 
-export function footprintOf(state: SchedulerState, turn: Estimated, replica: Replica): number {
-  return Math.round(expectedPrompt(turn, replica) + expectedOutput(state.expectations, turn.spec));
+export function footprintOf(turn: Estimated, replica: Replica): number {
+  return Math.round(expectedPrompt(turn, replica) + turn.expectedOutputTokens);
 }
 
 /** What a turn that has ended left in the engine's cache. */

@@ -13,7 +13,7 @@ import { staleLoadProbes } from './limits.ts';
 import { PrefixMap } from './prefix-map.ts';
 import { rerouteRun } from './queue.ts';
 import { reconnectRoutes } from './routes.ts';
-import { endPausesOn } from './runs.ts';
+import { endPausesOn } from './pauses.ts';
 import type { Replica, SchedulerState } from './state.ts';
 import { rejectUnknown } from './turn-events.ts';
 

@@ -5,7 +5,7 @@
  */
 import { admissionRule, takesTurns } from './admission.ts';
 import type { Refusal } from './admission-rule.ts';
-import { batchTurnDue } from './batch-share.ts';
+import { batchTurnDue, goesBefore } from './batch-share.ts';
 import { laneBefore, type Candidate } from './order.ts';
 import { firstOf } from './queue.ts';
 import { countsContexts } from './residency.ts';
@@ -20,8 +20,8 @@ export function mayTake(state: SchedulerState, turn: Turn, replica: Replica): bo
 export function mustWaitFor(state: SchedulerState, candidate: Candidate, replica: Replica): boolean {
   if (candidate.pinned || candidate.turn.run === null) return false;
   if (!countsContexts(state.policy, replica)) return false;
-  const due = batchTurnDue(state, candidate, replica);
-  if (due !== undefined && !fits(state, due.turn, replica)) return true;
+  const due = batchTurnDue(state, replica);
+  if (due !== undefined && goesBefore(due, candidate) && !fits(state, due.turn, replica)) return true;
   for (const route of replica.routes) {
     if (route.pinnedTo !== null || route === candidate.queue.lane.route) continue;
     const other = firstOf(route);

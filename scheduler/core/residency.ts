@@ -27,7 +27,7 @@ export const residency: AdmissionRule = {
     if (replica.inFlight >= configuredPlaces(replica)) return 'places';
     if (isResidentOn(run, replica) || replica.ledger.contexts === 0) return null;
     if (lacksMemory(replica)) return 'engine_queue';
-    const context = { tokens: footprintOf(state, turn, replica), prefix: turn.spec.prefix };
+    const context = { tokens: footprintOf(turn, replica), prefix: turn.spec.prefix };
     const wanted = replica.ledger.tokens + replica.ledger.addedTokens(context);
     return wanted <= replica.capacity.tokens ? null : 'memory';
   },

@@ -5,11 +5,18 @@
  */
 import type { ResyncRun, TurnSpec } from '../../contracts/link-protocol.ts';
 import type { Effect, TurnReport } from './events.ts';
-import { leftContext } from './footprint.ts';
 import { maxReplicasListed, maxRuns } from './limits.ts';
-import { isSlow, notePause } from './pause-statistics.ts';
+import {
+  endReservation,
+  isPause,
+  keepsPlace,
+  leavePause,
+  notePauseOf,
+  pause,
+  startResting,
+  stopResting,
+} from './pauses.ts';
 import { settleResidences } from './residence.ts';
-import { countsContexts, isOverfull } from './residency.ts';
 import type { Replica, Run, SchedulerState, Turn } from './state.ts';
 
 /** The run of a turn, made when it is new; null when there are too many and none rests. */
@@ -121,7 +128,7 @@ export function runReleased(state: SchedulerState, run: Run, turn: Turn, report:
     settleResidences(state, run);
     return;
   }
-  if (outcome === 'paused' || pausesInText(state, run, turn, outcome)) pause(run, turn, report);
+  if (isPause(state, run, turn, report)) pause(run, turn, report);
   const home = run.homes.get(turn.spec.model ?? '');
   if (home?.replica === turn.replica?.id && home !== undefined) {
     if (outcome === 'paused' || outcome === 'done') home.served = true;
@@ -134,50 +141,6 @@ export function runReleased(state: SchedulerState, run: Run, turn: Turn, report:
   }
   settleResidences(state, run);
   if (run.inFlight.size === 0 && run.heldTurns === 0) startResting(state, run);
-}
-
-/**
- * A run that calls its tools in plain text never says that it pauses: when it came back soon after a finished
- * reply, it will again.
- */
-function pausesInText(state: SchedulerState, run: Run, turn: Turn, outcome: TurnReport['outcome']): boolean {
-  if (outcome !== 'done' || !run.cameBackSoon) return false;
-  if (run.inFlight.size > 0 || run.pausingOn !== null || turn.replica === null) return false;
-  return countsContexts(state.policy, turn.replica);
-}
-
-/** Of several turns that pause, the one with the largest context is the run's conversation. */
-function pause(run: Run, turn: Turn, report: TurnReport): void {
-  const context = leftContext(turn, report);
-  run.pauses += 1;
-  if (run.pausingOn === turn.replica && (run.pausedContext?.tokens ?? 0) > context.tokens) return;
-  run.pausingOn = turn.replica;
-  run.pausedContext = context;
-  run.toolNames = report.toolNames ?? [];
-}
-
-/** Whether a run that has just come to rest is resident: it pauses, its tools are quick and there is no excess. */
-function keepsPlace(state: SchedulerState, run: Run): boolean {
-  const replica = run.pausingOn;
-  if (replica === null || !replica.member) return false;
-  if (run.heldTurns > 0) return true;
-  if (isSlow(state.pauseStatistics, run.toolNames)) return false;
-  return !countsContexts(state.policy, replica) || !isOverfull(replica);
-}
-
-function leavePause(run: Run): void {
-  run.pausingOn = null;
-  run.pausedContext = null;
-  run.toolNames = [];
-}
-
-/** Its rest was over at `endedAtMs`, when its next turn came. */
-function notePauseOf(state: SchedulerState, run: Run, endedAtMs: number): void {
-  if (run.restsSinceMs === null) return;
-  const restMs = Math.max(0, endedAtMs - run.restsSinceMs);
-  run.restsSinceMs = null;
-  if (run.lastOutcome === 'paused') notePause(state.pauseStatistics, run.toolNames, restMs);
-  if (run.lastOutcome === 'done') run.cameBackSoon = restMs <= state.policy.pauseReservationMs[run.class];
 }
 
 /** A replica that has served nothing is no home: what failed there goes back to the one before. */
@@ -201,22 +164,6 @@ export function forgetRun(state: SchedulerState, run: Run): void {
   run.resident = false;
   settleResidences(state, run);
   if (state.runs.get(run.id) === run) state.runs.delete(run.id);
-}
-
-/** The time of a pause is up: the run may move, and nobody leaves room for it any more. */
-export function endReservation(state: SchedulerState, run: Run): void {
-  dropReservation(state, run);
-  run.resident = false;
-  settleResidences(state, run);
-}
-
-/** What runs left on `replica` is gone or out of reach: none is paused there any more. */
-export function endPausesOn(state: SchedulerState, replica: Replica): void {
-  for (const run of state.runs.values()) {
-    if (run.pausingOn !== replica) continue;
-    leavePause(run);
-    endReservation(state, run);
-  }
 }
 
 /**
@@ -264,34 +211,4 @@ export function restoreRun(
 export function phaseOf(run: Run): 'held' | 'generating' | 'paused' | 'idle' {
   if (run.inFlight.size > 0) return 'generating';
   return run.heldTurns > 0 ? 'held' : run.rest;
-}
-
-function startResting(state: SchedulerState, run: Run): void {
-  run.resting = state.resting.push(run);
-  run.restsSinceMs = run.activeAtMs;
-  const replica = run.pausingOn;
-  if (!run.resident || replica === null) return;
-  run.reservedUntilMs = run.activeAtMs + state.policy.pauseReservationMs[run.class];
-  run.reservation = state.reservations.push(run);
-  run.reservedOn = replica;
-  replica.paused += 1;
-  if (run.class === 'interactive') replica.pausedInteractive += 1;
-}
-
-function stopResting(state: SchedulerState, run: Run): void {
-  if (run.resting !== null) state.resting.remove(run.resting);
-  run.resting = null;
-  dropReservation(state, run);
-}
-
-function dropReservation(state: SchedulerState, run: Run): void {
-  if (run.reservation === null) return;
-  state.reservations.remove(run.reservation);
-  run.reservation = null;
-  const replica = run.reservedOn;
-  run.reservedOn = null;
-  if (replica === null) return;
-  replica.paused -= 1;
-  if (run.class === 'interactive') replica.pausedInteractive -= 1;
-  state.freed.add(replica);
 }

@@ -155,6 +155,10 @@ export interface Turn {
   /** null: held. */
   replica: Replica | null;
   started: boolean;
+  /** What its reply will probably come to, as it seemed when the turn came. */
+  readonly expectedOutputTokens: number;
+  /** How far its run's estimates were off by then; null: not known. */
+  readonly promptRatio: number | null;
   /** Prompt and expected output, as counted at its admission. */
   footprintTokens: number;
   /** What its run had left on the replica, if this turn goes on with it; null: nothing is expected there. */

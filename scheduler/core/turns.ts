@@ -7,6 +7,7 @@ import type { TurnSpec } from '../../contracts/link-protocol.ts';
 import { chargeAdmission, correctCharge } from './charges.ts';
 import { countHeld, countInFlight, obtainCaller } from './callers.ts';
 import type { Effect, Recorded, TurnReport } from './events.ts';
+import { expectedOutput } from './expectations.ts';
 import { footprintOf, leftFor } from './footprint.ts';
 import { takeLoss } from './losses.ts';
 import { dequeue, enqueue, rerouteRun } from './queue.ts';
@@ -54,6 +55,8 @@ function createTurn(
     wasPinned: false,
     replica: null,
     started: false,
+    expectedOutputTokens: expectedOutput(state.expectations, spec),
+    promptRatio: run?.promptRatio ?? null,
     footprintTokens: 0,
     leftTokens: null,
     chargedTokens: 0,
@@ -177,7 +180,7 @@ function takePlace(state: SchedulerState, turn: Turn, replica: Replica, admitted
   const { run } = turn;
   turn.replica = replica;
   turn.admittedAtMs = admittedAtMs;
-  turn.footprintTokens = footprintOf(state, turn, replica);
+  turn.footprintTokens = footprintOf(turn, replica);
   turn.leftTokens = run !== null && isResidentOn(run, replica) ? leftFor(run, turn, replica) : null;
   turn.heardAtMs = state.nowMs;
   turn.silence = state.silences.push(turn);

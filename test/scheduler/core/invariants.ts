@@ -2,10 +2,13 @@
  * What must hold after every step, counted anew from the turns and runs themselves. Returns what is
  * broken, in words; nothing when all is well.
  */
-import { mayTake } from '../../../scheduler/core/precedence.ts';
+import { mayTake, mustWaitFor } from '../../../scheduler/core/precedence.ts';
+import { firstOf } from '../../../scheduler/core/queue.ts';
 import { laneRank, turnBefore } from '../../../scheduler/core/order.ts';
 import { keepsRunState, pinOf, serves } from '../../../scheduler/core/routes.ts';
-import type { Lane, Replica, SchedulerState, Turn } from '../../../scheduler/core/state.ts';
+import { prefixBlockTokens } from '../../../scheduler/core/limits.ts';
+import type { Context } from '../../../scheduler/core/ledger.ts';
+import type { Lane, Replica, Run, SchedulerState, Turn } from '../../../scheduler/core/state.ts';
 
 export function brokenInvariants(state: SchedulerState): string[] {
   const broken: string[] = [];
@@ -82,8 +85,73 @@ export function brokenInvariants(state: SchedulerState): string[] {
     count([...state.runs.values()], (run) => run.resting !== null),
   );
   broken.push(...misplaced(state, held));
+  broken.push(...misjudgedCallers(state));
+  broken.push(...miscounted(state, inFlight));
   if (state.nowMs >= state.settledAtMs) broken.push(...idleThoughWanted(state, held));
   return broken;
+}
+
+function misjudgedCallers(state: SchedulerState): string[] {
+  const broken: string[] = [];
+  const waiting = count([...state.callers.values()], (caller) => caller.heldTurns > 0);
+  if (state.waitingCallers.size !== waiting)
+    broken.push(`${state.waitingCallers.size} callers wait, ${waiting} do`);
+  for (const caller of state.callers.values()) {
+    const share = state.policy.fairness === 'tokens' ? caller.servedTokens : caller.inFlight / caller.weight;
+    if (caller.share !== share) broken.push(`share of ${caller.id} is ${caller.share}, not ${share}`);
+    if (caller.servedTokens < -1e-6) broken.push(`${caller.id} has been served ${caller.servedTokens}`);
+  }
+  return broken;
+}
+
+/** The ledgers, added up anew: where each run is resident, and what the contexts of a replica come to. */
+function miscounted(state: SchedulerState, inFlight: readonly Turn[]): string[] {
+  const broken: string[] = [];
+  const runs = new Set<Run>(state.runs.values());
+  for (const { run } of inFlight) if (run !== null) runs.add(run);
+  const contexts = new Map<Replica, Context[]>();
+  for (const run of runs) {
+    const expected = new Map<Replica, number>();
+    const count = (replica: Replica, tokens: number): void => {
+      expected.set(replica, Math.max(tokens, expected.get(replica) ?? 0));
+    };
+    for (const turn of run.inFlight) if (turn.replica !== null) count(turn.replica, turn.footprintTokens);
+    const paused = run.inFlight.size > 0 || run.resident;
+    if (paused && run.pausingOn !== null) count(run.pausingOn, run.pausedContext?.tokens ?? 0);
+    for (const { replica, ...context } of run.residences) {
+      contexts.set(replica, [...(contexts.get(replica) ?? []), context]);
+      if (expected.get(replica) !== context.tokens) {
+        broken.push(`${run.id} weighs ${context.tokens} on ${replica.id}, not ${expected.get(replica)}`);
+      }
+    }
+    if (run.residences.length !== expected.size) broken.push(`${run.id} is resident in other places`);
+    if (run.resident && run.pausingOn === null) broken.push(`${run.id} is resident nowhere`);
+  }
+  for (const replica of state.replicas.values()) {
+    const own = contexts.get(replica) ?? [];
+    const { ledger, capacity, id } = replica;
+    if (ledger.contexts !== own.length)
+      broken.push(`${id} counts ${ledger.contexts} contexts, not ${own.length}`);
+    if (ledger.tokens !== tokensOf(own))
+      broken.push(`${id} counts ${ledger.tokens} tokens, not ${tokensOf(own)}`);
+    if (!(capacity.tokens > 0)) broken.push(`${id} has a capacity of ${capacity.tokens}`);
+  }
+  return broken;
+}
+
+/** Each shared block once; found by comparing every block with all that came before. */
+function tokensOf(contexts: readonly Context[]): number {
+  const seen = new Set<string>();
+  let tokens = 0;
+  for (const context of contexts) {
+    tokens += context.tokens;
+    const whole = Math.min(context.prefix.length, Math.floor(context.tokens / prefixBlockTokens));
+    for (const block of context.prefix.slice(0, whole)) {
+      if (seen.has(block)) tokens -= prefixBlockTokens;
+      seen.add(block);
+    }
+  }
+  return tokens;
 }
 
 /** Every held turn stands in exactly the lane that its run, class and model call for, in order. */
@@ -113,13 +181,32 @@ function misplaced(state: SchedulerState, held: readonly Turn[]): string[] {
   return broken;
 }
 
-/** No held turn while a replica that it may go to has room for it. */
+/**
+ * No held turn while a replica that it may go to is empty, and no first turn of a route while one has room for
+ * it that it need not leave to another. Under `engine-load` all turns need the same room: none may be held.
+ */
 function idleThoughWanted(state: SchedulerState, held: readonly Turn[]): string[] {
-  return held.flatMap((turn) =>
-    eligible(state, turn)
-      .filter((replica) => mayTake(state, turn, replica))
-      .map((replica) => `${turn.spec.turn} is held while ${replica.id} has room for it`),
-  );
+  const broken: string[] = [];
+  for (const turn of held) {
+    for (const replica of eligible(state, turn)) {
+      if (!replica.member || replica.healthy !== true) continue;
+      if (replica.inFlight === 0 && replica.ledger.contexts === 0 && turn.run !== null) {
+        broken.push(`${turn.spec.turn} is held while ${replica.id} is empty`);
+      }
+      if (state.policy.admission === 'engine-load' && mayTake(state, turn, replica)) {
+        broken.push(`${turn.spec.turn} is held while ${replica.id} has room for it`);
+      }
+    }
+  }
+  for (const route of state.routes.values()) {
+    const first = firstOf(route);
+    if (first === undefined) continue;
+    for (const replica of route.replicas) {
+      if (!mayTake(state, first.turn, replica) || mustWaitFor(state, first, replica)) continue;
+      broken.push(`${first.turn.spec.turn} is first and held while ${replica.id} has room for it`);
+    }
+  }
+  return broken;
 }
 
 export function eligible(state: SchedulerState, turn: Turn): Replica[] {
@@ -136,7 +223,7 @@ function turnsOf(lane: Lane): Turn[] {
 }
 
 function inLaneOrder(a: Turn, b: Turn): number {
-  const share = a.caller.inFlight / a.caller.weight - b.caller.inFlight / b.caller.weight;
+  const share = a.caller.share - b.caller.share;
   if (share !== 0) return share;
   return turnBefore(a, b) ? -1 : 1;
 }

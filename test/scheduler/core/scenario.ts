@@ -29,6 +29,9 @@ export interface TurnFields {
   readonly model?: string | null;
   readonly api?: TurnSpec['api'];
   readonly turnNumber?: number;
+  readonly promptTokens?: number;
+  readonly maxTokens?: number;
+  readonly prefix?: readonly string[];
   readonly proxy?: string;
   readonly heldForMs?: number;
 }
@@ -53,9 +56,9 @@ export function spec(turn: string, fields: TurnFields = {}): TurnSpec {
     caller: (fields.caller ?? 'alice') as Caller,
     model: fields.model === undefined ? 'm' : fields.model,
     api: fields.api ?? 'chat',
-    promptTokens: 100,
-    maxTokens: null,
-    prefix: [],
+    promptTokens: fields.promptTokens ?? 100,
+    maxTokens: fields.maxTokens ?? null,
+    prefix: [...(fields.prefix ?? [])],
     ...(fields.turnNumber === undefined ? {} : { turnNumber: fields.turnNumber }),
   };
 }

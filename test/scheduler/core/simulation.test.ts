@@ -2,8 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { createState } from '../../../scheduler/core/state.ts';
 import { step } from '../../../scheduler/core/step.ts';
-import { defaultPolicy } from './scenario.ts';
-import { Simulation, type SimulationResult } from './simulation.ts';
+import { Simulation, simulatedCallers, simulatedPolicy, type SimulationResult } from './simulation.ts';
 
 /** Seeds beside those always run: `FERMATA_SIM_SEEDS=100-200 npx vitest run --project pure test/scheduler/core/simulation`. */
 const [from = 1, to = 8] = (process.env['FERMATA_SIM_SEEDS'] ?? '').split('-').filter(Boolean).map(Number);
@@ -41,10 +40,7 @@ describe.each(seeds)('seed %i', (seed) => {
 
 it('gives the same effects when its log is replayed', () => {
   const { result } = simulate(99, 2_000);
-  const state = createState(defaultPolicy({ maxBatchHoldMs: 60_000 }), {
-    alice: { weight: 1 },
-    bob: { weight: 2 },
-  });
+  const state = createState(simulatedPolicy(99), simulatedCallers);
   const log = JSON.parse(JSON.stringify(result.log)) as typeof result.log;
   expect(log.map((event) => step(state, event))).toEqual(result.effects);
 }, 60_000);

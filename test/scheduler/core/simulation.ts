@@ -9,7 +9,7 @@ import type { Effect, SchedulerEvent } from '../../../scheduler/core/events.ts';
 import { createState, type SchedulerState } from '../../../scheduler/core/state.ts';
 import { serves } from '../../../scheduler/core/routes.ts';
 import { step } from '../../../scheduler/core/step.ts';
-import type { Policy, ReplicaConfig } from '../../../contracts/config-file.ts';
+import type { Callers, Policy, ReplicaConfig } from '../../../contracts/config-file.ts';
 import type { ProxyId, ReplicaId, TurnId } from '../../../contracts/ids.ts';
 import type { ResyncRun, TurnOutcome, TurnSpec } from '../../../contracts/link-protocol.ts';
 import { brokenInvariants } from './invariants.ts';
@@ -21,6 +21,8 @@ export interface SimulationOptions {
   readonly proxies?: number;
   readonly agents?: number;
   readonly policy?: Partial<Policy>;
+  /** Absent: after every step. */
+  readonly checkEvery?: number;
 }
 
 export interface SimulationResult {
@@ -29,6 +31,7 @@ export interface SimulationResult {
   readonly effects: readonly (readonly Effect[])[];
   readonly state: SchedulerState;
   readonly turnsServed: number;
+  readonly longestHoldMs: number;
   readonly faults: Readonly<Record<string, number>>;
 }
 
@@ -44,11 +47,15 @@ interface SimProxy {
   /** Counts connections; what was sent on an earlier one never arrives. */
   connection: number;
   linked: boolean;
+  /** Its process is gone; another one takes its place. */
+  dead: boolean;
   readonly turns: Map<TurnId, SimTurn>;
   readonly runs: Map<string, ResyncRun & { readonly atMs: number }>;
 }
 
 interface Agent {
+  /** Tokens of its conversation so far. */
+  contextTokens: number;
   readonly class: 'interactive' | 'batch';
   readonly caller: string;
   readonly model: string;
@@ -66,7 +73,8 @@ interface Scheduled {
 const pool: readonly ReplicaConfig[] = [
   replica('a', { models: ['m', 'n'], maxConcurrent: 3 }),
   replica('b', { models: ['m'] }),
-  replica('c', { models: undefined, maxConcurrent: 2 }),
+  replica('c', { models: undefined, maxConcurrent: 4 }),
+  replica('slow', { models: ['m'], engine: 'ollama', limit: 'latency' }),
   replica('judge', { kind: 'one-shot', models: ['guard'], maxConcurrent: 1 }),
 ];
 
@@ -81,6 +89,22 @@ function randomFrom(seed: number): () => number {
     return ((t ^ (t >>> 14)) >>> 0) / 4_294_967_296;
   };
 }
+
+export const simulatedCallers: Callers = { alice: { weight: 1 }, bob: { weight: 2 } };
+
+/** Which rules a seed is simulated with; every four seeds have them all. */
+export function simulatedPolicy(seed: number, fields: Partial<Policy> = {}): Policy {
+  return defaultPolicy({
+    maxBatchHoldMs: 60_000,
+    admission: seed % 4 === 0 ? 'engine-load' : 'residency',
+    fairness: seed % 2 === 0 ? 'inflight' : 'tokens',
+    ...fields,
+  });
+}
+
+/** What an engine has cached of a conversation that goes on; one whose memory is short loses it now and then. */
+const contextLossShare = 0.15;
+const capacityTokens = 6_000;
 
 export class Simulation {
   readonly #random: () => number;
@@ -103,15 +127,13 @@ export class Simulation {
   #order = 0;
   #turns = 0;
   #served = 0;
+  #longestHoldMs = 0;
   #calm = false;
 
   constructor(options: SimulationOptions) {
     this.#options = options;
     this.#random = randomFrom(options.seed);
-    this.#state = createState(defaultPolicy({ maxBatchHoldMs: 60_000, ...options.policy }), {
-      alice: { weight: 1 },
-      bob: { weight: 2 },
-    });
+    this.#state = createState(simulatedPolicy(options.seed, options.policy), simulatedCallers);
   }
 
   /** Runs `steps` events with faults, then mends everything and lets all turns end. */
@@ -134,6 +156,7 @@ export class Simulation {
       effects: this.#effects,
       state: this.#state,
       turnsServed: this.#served,
+      longestHoldMs: this.#longestHoldMs,
       faults: this.#faults,
     };
   }
@@ -190,9 +213,18 @@ export class Simulation {
   #apply(event: Record<string, unknown> & { readonly type: SchedulerEvent['type'] }): void {
     const full = { ...event, atMs: this.#nowMs + this.#clockSkewMs } as unknown as SchedulerEvent;
     this.#log.push(full);
+    const residentBefore = residentWaiters(this.#state, full);
     const effects = step(this.#state, full);
     this.#effects.push(effects);
+    const admissions = effects.flatMap((effect) => (effect.type === 'admit' ? [effect] : []));
+    const [admission] = admissions;
+    // A resync makes runs resident in the same step, and a second admission moves the sum on.
+    if (admission !== undefined && admissions.length === 1 && event.type !== 'proxyResynced') {
+      this.#checkRoom(admission, residentBefore);
+    }
     for (const effect of effects) if (effect.type !== 'recorded') this.#deliver(effect);
+    this.#checkHolds(effects);
+    if (this.#log.length % (this.#options.checkEvery ?? 1) > 0) return;
     const broken = brokenInvariants(this.#state);
     if (broken.length > 0) throw new Error(`${broken.join('; ')} after ${JSON.stringify(full)}`);
   }
@@ -202,12 +234,36 @@ export class Simulation {
     if (effect.type === 'admit') this.#checkAdmission(effect);
     if (proxy === undefined || !proxy.linked) {
       if (effect.type === 'abort') return;
-      throw new Error(`${effect.type} of ${effect.turn} goes to a proxy that is not linked`);
+      throw new Error(
+        `${effect.type} of ${effect.turn} goes to a proxy that is not linked, after ${JSON.stringify(this.#log.at(-1))}`,
+      );
     }
     const { connection } = proxy;
     this.#later(this.#upTo(20), () => {
       if (proxy.connection === connection && proxy.linked) this.#received(proxy, effect);
     });
+  }
+
+  /** A run that was not resident there was let in only where its context fits, or as the only one. */
+  #checkRoom(effect: Extract<Effect, { type: 'admit' }>, residentBefore: ReadonlySet<string>): void {
+    const turn = this.#state.turns.get(effect.turn);
+    const target = turn?.replica;
+    if (turn === undefined || target === null || target === undefined || turn.run === null) return;
+    if (this.#state.policy.admission !== 'residency' || residentBefore.has(`${turn.run.id}@${target.id}`))
+      return;
+    const { capacity, ledger } = target;
+    const measurable = capacity.reportedTokens !== null || capacity.countsSeen;
+    if (measurable && ledger.contexts > 1 && ledger.tokens > capacity.tokens) {
+      throw new Error(`${effect.turn} takes ${target.id} to ${ledger.tokens} of ${capacity.tokens} tokens`);
+    }
+  }
+
+  /** Nobody starves: what is held longer than the bound has had nowhere to go for most of that time. */
+  #checkHolds(effects: readonly Effect[]): void {
+    for (const effect of effects) {
+      if (effect.type !== 'recorded' || effect.record.metric !== 'admitted') continue;
+      this.#longestHoldMs = Math.max(this.#longestHoldMs, effect.record.holdMs);
+    }
   }
 
   #checkAdmission(effect: Extract<Effect, { type: 'admit' }>): void {
@@ -244,8 +300,19 @@ export class Simulation {
     const healthy = this.#calm || !this.#chance(0.03);
     const inFlight = this.#state.replicas.get(id)?.inFlight ?? 0;
     const load = lies
-      ? { running: this.#upTo(10), waiting: this.#upTo(5), cacheUsage: this.#random() * 3 }
-      : { running: Math.min(inFlight, 4), waiting: Math.max(0, inFlight - 4), cacheUsage: null };
+      ? {
+          running: this.#upTo(10),
+          waiting: this.#upTo(5),
+          cacheUsage: this.#random() * 3,
+          capacityTokens: this.#upTo(3) * capacityTokens,
+        }
+      : {
+          running: Math.min(inFlight, 4),
+          waiting: Math.max(0, inFlight - 4),
+          cacheUsage: this.#chance(0.5) ? null : this.#random(),
+          // b says nothing of its memory: its capacity is learned.
+          capacityTokens: id === 'b' || this.#chance(0.5) ? null : capacityTokens,
+        };
     if (lies) this.#count('lying probe');
     if (!healthy) this.#count('unhealthy probe');
     this.#apply({
@@ -253,7 +320,7 @@ export class Simulation {
       replica: id,
       healthy,
       ...(this.#chance(0.5) && id === 'c' ? { models: ['n', 'm'] } : {}),
-      ...(this.#calm || this.#chance(0.8) ? { load } : {}),
+      ...(id !== 'slow' && (this.#calm || this.#chance(0.8)) ? { load } : {}),
     });
     this.#later(1_900 + this.#upTo(200), () => this.#probe(id));
   }
@@ -265,6 +332,7 @@ export class Simulation {
       id: `proxy${index}` as ProxyId,
       connection: 0,
       linked: false,
+      dead: false,
       turns: new Map(),
       runs: new Map(),
     };
@@ -273,7 +341,7 @@ export class Simulation {
   }
 
   #link(proxy: SimProxy): void {
-    if (proxy.linked) return;
+    if (proxy.linked || proxy.dead) return;
     proxy.connection += 1;
     proxy.linked = true;
     const turns = [...proxy.turns.values()];
@@ -312,6 +380,7 @@ export class Simulation {
     const dies = this.#chance(0.3);
     if (dies) {
       this.#count('dead proxy');
+      proxy.dead = true;
       for (const turn of proxy.turns.values())
         this.#later(this.#upTo(3_000), () => this.#agentTurn(turn.agent));
       const index = this.#proxies.indexOf(proxy);
@@ -383,7 +452,12 @@ export class Simulation {
       });
     }
     this.#admitted.delete(turn.spec.turn);
-    this.#say(proxy, { type: 'turnFinished', turn: turn.spec.turn, outcome });
+    this.#say(proxy, {
+      type: 'turnFinished',
+      turn: turn.spec.turn,
+      outcome,
+      ...this.#reportOf(turn, outcome),
+    });
     this.#served += 1;
     if (this.#calm) return;
     if (outcome === 'done') this.#newRun(turn.agent);
@@ -391,10 +465,24 @@ export class Simulation {
     this.#later(this.#upTo(this.#chance(0.1) ? 60_000 : 2_000), () => this.#agentTurn(turn.agent));
   }
 
+  /** Usage and cached tokens as engines give them; now and then one of them, or both, are missing. */
+  #reportOf(turn: SimTurn, outcome: TurnOutcome): Record<string, unknown> {
+    if (outcome === 'failed' || outcome === 'refused') return {};
+    const promptTokens = Math.round(turn.spec.promptTokens * (0.9 + this.#random() * 0.2));
+    const completionTokens = 1 + this.#upTo(200);
+    const cachedTokens = this.#chance(contextLossShare) ? 0 : Math.floor(promptTokens * 0.95);
+    return {
+      ...(this.#chance(0.9) ? { usage: { promptTokens, completionTokens } } : {}),
+      ...(turn.replica !== 'slow' && this.#chance(0.9) ? { cachedTokens } : {}),
+      ...(outcome === 'paused' ? { toolNames: [this.#pick(['lookup', 'lookup', 'deep_search'])] } : {}),
+    };
+  }
+
   // Agents
 
   #startAgent(index: number): void {
     this.#agents.push({
+      contextTokens: 200 + this.#upTo(1_500),
       class: index % 3 === 0 ? 'interactive' : 'batch',
       caller: this.#pick(['alice', 'bob', 'carol']),
       model: this.#pick(['m', 'm', 'n', 'guard']),
@@ -407,7 +495,9 @@ export class Simulation {
 
   #newRun(index: number): void {
     const agent = this.#agents[index];
-    if (agent !== undefined) agent.run = `${agent.run.split('.')[0] ?? ''}.${this.#turns}`;
+    if (agent === undefined) return;
+    agent.run = `${agent.run.split('.')[0] ?? ''}.${this.#turns}`;
+    agent.contextTokens = 200 + this.#upTo(1_500);
   }
 
   #agentTurn(index: number): void {
@@ -417,6 +507,7 @@ export class Simulation {
     const proxy = this.#proxies[agent.proxy % this.#proxies.length];
     if (proxy === undefined) return;
     agent.turns += 1;
+    agent.contextTokens += this.#upTo(300);
     this.#arrive(proxy, index, agent);
     // A side turn of the same run, whose end nobody waits for.
     if (this.#chance(0.1)) this.#arrive(proxy, -1, agent);
@@ -430,6 +521,8 @@ export class Simulation {
         class: agent.class,
         caller: agent.caller,
         model: agent.model,
+        promptTokens: agent.contextTokens,
+        prefix: prefixOf(agent),
         ...(agent.model === 'guard' ? { api: 'classify' as const } : {}),
         ...(this.#chance(0.5) ? { turnNumber: agent.turns % 4 } : {}),
       }),
@@ -522,4 +615,19 @@ export class Simulation {
       proxies: this.#proxies.map((proxy) => [proxy.id, proxy.linked, [...proxy.turns.values()].slice(0, 3)]),
     };
   }
+}
+
+/** Three system prompts of 512 tokens begin all conversations; the rest of each is its own. */
+function prefixOf({ run, contextTokens, caller }: Agent): string[] {
+  const blocks = Math.floor(contextTokens / 256);
+  return Array.from({ length: blocks }, (_, block) => (block < 2 ? `${caller}${block}` : `${run}.${block}`));
+}
+
+/** Where runs are resident that have a turn to admit, that of the event included. */
+function residentWaiters(state: SchedulerState, event: SchedulerEvent): ReadonlySet<string> {
+  const waiters = event.type === 'turnArrived' ? [state.runs.get(event.spec.run)] : [];
+  if (state.heldTurns > 0) waiters.push(...[...state.runs.values()].filter((run) => run.heldTurns > 0));
+  return new Set(
+    waiters.flatMap((run) => (run?.residences ?? []).map(({ replica: home }) => `${run?.id}@${home.id}`)),
+  );
 }
