@@ -3,9 +3,11 @@ import type { Admission, Arm, ArmKind, ArmTurn, Probe, TurnEnd } from '../../../
 import { cacheAware } from '../../../bench/sim/arms/cache-aware.ts';
 import { kthenaSessionBoost } from '../../../bench/sim/arms/kthena-session-boost.ts';
 import { llmDAttainedService, llmDTurnPriority } from '../../../bench/sim/arms/llm-d-flow-control.ts';
-import { engineLoad } from '../../../bench/sim/arms/registry.ts';
+import { engineLoad, residency, residencyLearned } from '../../../bench/sim/arms/registry.ts';
 import { consistentHash, roundRobin, sticky } from '../../../bench/sim/arms/routers.ts';
 import { thunderAgentTokenBudget } from '../../../bench/sim/arms/thunderagent-token-budget.ts';
+import { createEngine } from '../../../testkit/sim-engine/core/engine-state.ts';
+import { metricsText } from '../../../testkit/sim-engine/metrics-text.ts';
 
 function turn(id: string, fields: Partial<ArmTurn> = {}): ArmTurn {
   return {
@@ -167,6 +169,17 @@ describe("llm-d's flow control", () => {
     expect(names(arm.probed(free, 61_000))).toEqual(['person.0', 'deep.5', 'waited.0', 'deeper.2']);
   });
 
+  it('turn priority: a session that was silent for two minutes counts from one again', () => {
+    const arm = open(llmDTurnPriority);
+    for (const run of ['old', 'fresh']) arm.arrived(turn(`${run}.0`), 0);
+    arm.finished('old.0', ended, 1_000);
+    arm.finished('fresh.0', ended, 100_000);
+    arm.probed(busy, 121_500);
+    arm.arrived(turn('old.9'), 122_000);
+    arm.arrived(turn('fresh.1'), 122_000);
+    expect(names(arm.probed(free, 122_000))).toEqual(['fresh.1', 'old.9']);
+  });
+
   it('attained service: the session that has been served least goes first', () => {
     const arm = open(llmDAttainedService);
     for (const run of ['a', 'b']) arm.arrived(turn(`${run}.0`), 0);
@@ -240,6 +253,23 @@ describe("ThunderAgent's token budget", () => {
 });
 
 describe('the core as an arm', () => {
+  const engine = createEngine({ totalBlocks: 200 });
+  const withMemory = (): Probe => probe(0, { metrics: () => metricsText('vllm', engine, 'm') });
+  const admittedAtFirst = (kind: ArmKind): number => {
+    const arm = kind.create({ replicas: 1, seed: 1 });
+    arm.probed([withMemory()], 0);
+    // The first reply tells that cached tokens are counted here.
+    arm.arrived(turn('first.0', { promptTokens: 10 }), 1);
+    arm.finished('first.0', { ...ended, promptTokens: 10, outcome: 'done' }, 2);
+    arm.runEnded('first', 2);
+    return fill(arm, 10, 3);
+  };
+
+  it('with residency lets in what fits the reported memory, and everything where none is reported yet', () => {
+    expect(admittedAtFirst(residency)).toBe(2);
+    expect(admittedAtFirst(residencyLearned)).toBe(10);
+  });
+
   it('lets turns go while no engine has a queue, and holds them at the number that run when one has', () => {
     const arm = engineLoad.create({ replicas: 1, seed: 1 });
     arm.probed([probe(0)], 0);
