@@ -182,7 +182,7 @@ const hugeContext: Scenario = {
   about: 'the flood, and one batch agent whose contexts fill three quarters of a replica',
   windowMs,
   knownLoss:
-    'A token budget that resumes the smallest first never serves the huge context (no turn of it in 6 minutes), so the memory that it needs is free for others; here it is served, and a replica drains for it',
+    "The huge context is served in its order, so a replica drains for it, some three times in six minutes; ThunderAgent's budget resumes the smallest first and serves no turn of it",
   loads: [...floodLoads, batch(1, { promptTokens: { lowest: 19_500, highest: 20_000 } })],
 };
 
