@@ -182,7 +182,7 @@ const hugeContext: Scenario = {
   about: 'the flood, and one batch agent whose contexts fill three quarters of a replica',
   windowMs,
   knownLoss:
-    "The huge context is served in its order, so a replica drains for it, some three times in six minutes; ThunderAgent's budget resumes the smallest first and serves no turn of it",
+    "The huge context is served in its order, so a replica drains for each of its runs (14 to 46 s); ThunderAgent's budget resumes the smallest first and serves no turn of it",
   loads: [...floodLoads, batch(1, { promptTokens: { lowest: 19_500, highest: 20_000 } })],
 };
 
