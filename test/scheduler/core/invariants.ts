@@ -112,12 +112,12 @@ function miscounted(state: SchedulerState, inFlight: readonly Turn[]): string[] 
   const contexts = new Map<Replica, Context[]>();
   for (const run of runs) {
     const expected = new Map<Replica, number>();
-    const count = (replica: Replica, tokens: number): void => {
+    const weigh = (replica: Replica, tokens: number): void => {
       expected.set(replica, Math.max(tokens, expected.get(replica) ?? 0));
     };
-    for (const turn of run.inFlight) if (turn.replica !== null) count(turn.replica, turn.footprintTokens);
+    for (const turn of run.inFlight) if (turn.replica !== null) weigh(turn.replica, turn.footprintTokens);
     const paused = run.inFlight.size > 0 || run.resident;
-    if (paused && run.pausingOn !== null) count(run.pausingOn, run.pausedContext?.tokens ?? 0);
+    if (paused && run.pausingOn !== null) weigh(run.pausingOn, run.pausedContext?.tokens ?? 0);
     for (const { replica, ...context } of run.residences) {
       contexts.set(replica, [...(contexts.get(replica) ?? []), context]);
       if (expected.get(replica) !== context.tokens) {
