@@ -34,7 +34,7 @@ export function leftFor(run: Run, turn: Turn, replica: Replica): number | null {
 }
 
 /** Prefixes are rolling hashes: the last block of the earlier one stands for all before it. */
-function goesOn(earlier: readonly string[], later: readonly string[]): boolean {
+export function goesOn(earlier: readonly string[], later: readonly string[]): boolean {
   const last = earlier.length - 1;
   return last < 0 || earlier[last] === later[last];
 }

@@ -3,7 +3,7 @@
  * its place on its replica meanwhile and how long, and what pauses teach about tools.
  */
 import type { TurnReport } from './events.ts';
-import { leftContext } from './footprint.ts';
+import { goesOn, leftContext } from './footprint.ts';
 import { isSlow, notePause } from './pause-statistics.ts';
 import { settleResidences } from './residence.ts';
 import { countsContexts, isOverfull } from './residency.ts';
@@ -24,11 +24,13 @@ function pausesInText(state: SchedulerState, run: Run, turn: Turn, outcome: Turn
   return countsContexts(state.policy, turn.replica);
 }
 
-/** Of several turns that pause, the one with the largest context is the run's conversation. */
-export function pause(run: Run, turn: Turn, report: TurnReport): void {
+/** Of several turns at once that pause, the one with the largest context is the run's conversation. */
+export function pause(state: SchedulerState, run: Run, turn: Turn, report: TurnReport): void {
   const context = leftContext(turn, report);
   run.pauses += 1;
-  if (run.pausingOn === turn.replica && (run.pausedContext?.tokens ?? 0) > context.tokens) return;
+  const sideBySide = run.pausingOn === turn.replica && turn.admittedAtMs < run.pausedAtMs;
+  if (sideBySide && (run.pausedContext?.tokens ?? 0) > context.tokens) return;
+  run.pausedAtMs = state.nowMs;
   run.pausingOn = turn.replica;
   run.pausedContext = context;
   run.toolNames = report.toolNames ?? [];
@@ -41,6 +43,15 @@ export function keepsPlace(state: SchedulerState, run: Run): boolean {
   if (run.heldTurns > 0) return true;
   if (isSlow(state.pauseStatistics, run.toolNames)) return false;
   return !countsContexts(state.policy, replica) || !isOverfull(replica);
+}
+
+/**
+ * Whether a turn that goes in flight ends the pause: it goes on with the conversation that had paused, as far
+ * as prefixes tell, or the run was not resident any more. A side turn leaves the pause as it is.
+ */
+export function endsPause(run: Run, turn: Turn): boolean {
+  if (run.inFlight.size === 0 && !run.resident) return true;
+  return run.pausedContext === null || goesOn(run.pausedContext.prefix, turn.spec.prefix);
 }
 
 export function leavePause(run: Run): void {

@@ -14,17 +14,18 @@ interface Score {
   score(state: SchedulerState, turn: Turn, replica: Replica): number;
 }
 
-/** The part of its prompt that is cached there wins, with the next score, until loads differ by more than a quarter. */
+/** A prompt that is cached there wins until the loads differ by more than a quarter; half of one, an eighth. */
 const cachedPrefix: Score = {
   name: 'cached-prefix',
-  weight: 0.24,
+  weight: 0.25 + 1e-9,
   score: (_state, turn, replica) =>
     turn.spec.prefix.length === 0 ? Number(isHome(turn, replica)) : matchedShare(turn, replica),
 };
 
+/** Between equals. */
 const ownLastReplica: Score = {
   name: 'own-last-replica',
-  weight: 0.01 + 1e-9,
+  weight: 0.01,
   score: (_state, turn, replica) => Number(isHome(turn, replica)),
 };
 

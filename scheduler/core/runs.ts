@@ -8,6 +8,7 @@ import type { Effect, TurnReport } from './events.ts';
 import { maxReplicasListed, maxRuns } from './limits.ts';
 import {
   endReservation,
+  endsPause,
   isPause,
   keepsPlace,
   leavePause,
@@ -53,6 +54,7 @@ function createRun(state: SchedulerState, spec: Pick<TurnSpec, 'run' | 'class' |
     resident: false,
     pausingOn: null,
     pausedContext: null,
+    pausedAtMs: 0,
     toolNames: [],
     restsSinceMs: null,
     lastOutcome: null,
@@ -106,8 +108,7 @@ export function runAdmitted(state: SchedulerState, run: Run, turn: Turn, replica
     const previous = home === undefined ? run.lastReplica : home.served ? home.replica : home.previous;
     run.homes.set(model, { replica: replica.id, served: false, previous });
   }
-  // Another turn for the same model goes on with the conversation that had paused.
-  if (run.inFlight.size === 0 || home?.replica === run.pausingOn?.id) leavePause(run);
+  if (endsPause(run, turn)) leavePause(run);
   run.lastReplica = replica.id;
   run.resident = false;
   run.inFlight.add(turn);
@@ -128,7 +129,7 @@ export function runReleased(state: SchedulerState, run: Run, turn: Turn, report:
     settleResidences(state, run);
     return;
   }
-  if (isPause(state, run, turn, report)) pause(run, turn, report);
+  if (isPause(state, run, turn, report)) pause(state, run, turn, report);
   const home = run.homes.get(turn.spec.model ?? '');
   if (home?.replica === turn.replica?.id && home !== undefined) {
     if (outcome === 'paused' || outcome === 'done') home.served = true;

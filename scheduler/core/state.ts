@@ -94,6 +94,7 @@ export interface Run {
   pausingOn: Replica | null;
   /** What it left there. */
   pausedContext: Context | null;
+  pausedAtMs: number;
   /** The tools it pauses on; empty when they are not known. */
   toolNames: readonly string[];
   /** Since when it rests; null while it has turns. */

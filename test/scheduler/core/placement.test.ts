@@ -47,3 +47,43 @@ it('avoids an engine that has a queue of its own', () => {
   scenario.probe('b', { running: 8, waiting: 0 });
   expect(['1', '2', '3'].flatMap((turn) => scenario.arrive(turn))).toEqual(['1@b', '2@b', '3@b']);
 });
+
+const blocks = (owner: string, shared: number): string[] =>
+  Array.from({ length: 8 }, (_, block) => (block < shared ? `shared${block}` : `${owner}${block}`));
+
+/** `a` served a prompt with the shared beginning; `busyOnA` of its eight places are taken. */
+function afterShared(busyOnA: number): Scenario {
+  const pool = [replica('a', { maxConcurrent: 8 }), replica('b', { maxConcurrent: 8 })];
+  const scenario = new Scenario(pool);
+  scenario.serve('first', { prefix: blocks('x', 6), promptTokens: 2_048 }, 'done');
+  scenario.probe('b', null, false);
+  for (let turn = 0; turn < busyOnA; turn += 1) scenario.arrive(`busy${turn}`);
+  scenario.probe('b');
+  return scenario;
+}
+
+it.each([
+  ['the whole prompt', 8, [1, 1, 1, 0, 0]],
+  ['half of the prompt', 4, [1, 1, 0, 0, 0]],
+  ['none of it', 0, [1, 0, 0, 0, 0]],
+] as const)(
+  'prefers the replica that has %s cached, until the loads differ too much',
+  (_name, share, expected) => {
+    const served = [0, 1, 2, 3, 6].map((busy) => {
+      const prefix = share === 8 ? blocks('x', 6) : blocks('y', share);
+      return afterShared(busy).serve('t', { prefix, promptTokens: 2_048 }) === 'a' ? 1 : 0;
+    });
+    expect(served).toEqual(expected);
+  },
+);
+
+it('forgets what was cached longest ago once more is known than fits the engine', () => {
+  const scenario = afterShared(1);
+  scenario.probe('a', { capacityTokens: 16 * 256 });
+  scenario.probe('b', null, false);
+  for (let turn = 0; turn < 2; turn += 1) {
+    scenario.serve(`other${turn}`, { prefix: blocks(`o${turn}`, 0), promptTokens: 2_048 }, 'done');
+  }
+  scenario.probe('b');
+  expect(scenario.serve('t', { prefix: blocks('x', 6), promptTokens: 2_048 })).toBe('b');
+});

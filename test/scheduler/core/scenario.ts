@@ -12,7 +12,7 @@ import {
 import type { Caller, ProxyId, ReplicaId, RunId, TurnId } from '../../../contracts/ids.ts';
 import type { ProxyMessage, ResyncRun, TurnOutcome, TurnSpec } from '../../../contracts/link-protocol.ts';
 import type { Effect, EngineLoad, SchedulerEvent } from '../../../scheduler/core/events.ts';
-import { createState, type Run, type SchedulerState } from '../../../scheduler/core/state.ts';
+import { createState, type Replica, type Run, type SchedulerState } from '../../../scheduler/core/state.ts';
 import { step } from '../../../scheduler/core/step.ts';
 import { brokenInvariants } from './invariants.ts';
 
@@ -63,6 +63,14 @@ export function spec(turn: string, fields: TurnFields = {}): TurnSpec {
   };
 }
 
+/** What a reply tells at its end. */
+export interface Report {
+  /** Tokens of prompt and output. */
+  readonly usage?: readonly [number, number];
+  readonly cachedTokens?: number;
+  readonly toolNames?: readonly string[];
+}
+
 export class Scenario {
   readonly state: SchedulerState;
   readonly log: SchedulerEvent[] = [];
@@ -110,9 +118,17 @@ export class Scenario {
     return admitted(this.send({ type: 'turnArrived', proxy, spec: spec(turn, fields), heldForMs }));
   }
 
-  finish(turn: string, outcome: TurnOutcome = 'done', proxy = 'p'): string[] {
+  finish(turn: string, outcome: TurnOutcome = 'done', proxy = 'p', report: Report = {}): string[] {
+    const { usage, ...others } = report;
     return admitted(
-      this.send({ type: 'turnFinished', proxy: proxy as ProxyId, turn: turn as TurnId, outcome }),
+      this.send({
+        type: 'turnFinished',
+        proxy: proxy as ProxyId,
+        turn: turn as TurnId,
+        outcome,
+        ...(usage === undefined ? {} : { usage: { promptTokens: usage[0], completionTokens: usage[1] } }),
+        ...others,
+      }),
     );
   }
 
@@ -167,6 +183,13 @@ export class Scenario {
     this.finish(turn, outcome, fields.proxy);
     return served;
   }
+}
+
+/** @throws Error when there is none. */
+export function replicaState(scenario: Scenario, id: string): Replica {
+  const found = scenario.state.replicas.get(id as ReplicaId);
+  if (found === undefined) throw new Error(`there is no replica ${id}`);
+  return found;
 }
 
 /** Admissions as `turn@replica`, in order. */

@@ -1,0 +1,163 @@
+/** How many tokens of live contexts a replica may have: reported, corrected by its cache, learned from nothing. */
+import { describe, expect, it } from 'vitest';
+import { replica, replicaState, Scenario, type TurnFields } from './scenario.ts';
+
+const sized = (tokens: number, fields: TurnFields = {}): TurnFields => ({
+  promptTokens: tokens - 100,
+  maxTokens: 100,
+  ...fields,
+});
+
+/** One replica; `runs` runs of 1,000 tokens are paused on it, each counted as 900 prompt and 100 output tokens. */
+function withPaused(runs: number, capacityTokens: number | null = null): Scenario {
+  const scenario = new Scenario([replica('a')], {
+    batchShare: 0,
+    pauseReservationMs: { interactive: 600_000, batch: 600_000 },
+  });
+  scenario.probe('a', { capacityTokens });
+  for (let run = 0; run < runs; run += 1) scenario.arrive(`${run}.1`, sized(1_000, { run: `${run}` }));
+  for (let run = 0; run < runs; run += 1) {
+    scenario.finish(`${run}.1`, 'paused', 'p', { usage: [900, 100], cachedTokens: 0 });
+  }
+  return scenario;
+}
+
+/** The next turn of a paused run, which finds so many of its 1,000 tokens in the cache, and pauses again. */
+function resume(scenario: Scenario, run: number, cachedTokens: number): void {
+  const turn = `${run}.${scenario.log.length}`;
+  scenario.arrive(turn, sized(1_200, { run: `${run}` }));
+  scenario.finish(turn, 'paused', 'p', { usage: [1_100, 50], cachedTokens });
+}
+
+const capacity = (scenario: Scenario) => replicaState(scenario, 'a').capacity;
+const sum = (scenario: Scenario): number => replicaState(scenario, 'a').ledger.tokens;
+
+describe('the capacity of a replica', () => {
+  it('is nine tenths of what its engine reports', () => {
+    expect(capacity(withPaused(0, 10_000))).toMatchObject({ tokens: 9_000, reason: 'reported' });
+  });
+
+  it('is unlimited until something is known', () => {
+    const scenario = withPaused(6);
+    expect(capacity(scenario)).toMatchObject({ tokens: Infinity, reason: 'unlimited', countsSeen: true });
+    expect(scenario.arrive('more', sized(90_000))).toEqual(['more@a']);
+  });
+
+  it('is taken anew from another report, and not from the same one again', () => {
+    const scenario = withPaused(3, 10_000);
+    resume(scenario, 0, 0);
+    const cut = capacity(scenario).tokens;
+    expect(cut).toBeLessThan(9_000);
+    scenario.probe('a', { capacityTokens: 10_000 });
+    expect(capacity(scenario).tokens).toBe(cut);
+    scenario.probe('a', { capacityTokens: 20_000 });
+    expect(capacity(scenario).tokens).toBe(18_000);
+  });
+
+  it('is forgotten with the engine that had it', () => {
+    const scenario = withPaused(3, 10_000);
+    scenario.send({ type: 'poolChanged', replicas: [replica('a', { url: 'http://elsewhere' })] });
+    expect(capacity(scenario)).toMatchObject({ tokens: Infinity, reason: 'unlimited', countsSeen: false });
+    expect(sum(scenario)).toBe(0);
+  });
+});
+
+describe('a resumed turn', () => {
+  it.each([
+    ['finds nothing', 0, 'miss'],
+    ['finds just under 80 %', 799, 'miss'],
+    ['finds 80 %', 800, 'hit'],
+    ['finds all', 1_000, 'hit'],
+  ] as const)('that %s of what its run left is a %3$s', (_name, cachedTokens, verdict) => {
+    const scenario = withPaused(3);
+    resume(scenario, 0, cachedTokens);
+    expect(capacity(scenario)).toMatchObject({
+      hits: Number(verdict === 'hit'),
+      misses: Number(verdict === 'miss'),
+    });
+  });
+
+  it('that misses makes the capacity the smaller of itself and the sum, less a part', () => {
+    const learned = withPaused(3);
+    learned.arrive('0.2', sized(1_200, { run: '0' }));
+    const present = sum(learned);
+    learned.finish('0.2', 'paused', 'p', { usage: [1_100, 50], cachedTokens: 0 });
+    expect(present).toBe(3_200);
+    expect(capacity(learned)).toMatchObject({ tokens: 3_200 * 0.93, reason: 'miss' });
+    const reported = withPaused(3, 100_000);
+    resume(reported, 0, 0);
+    expect(capacity(reported).tokens).toBe(3_200 * 0.93);
+  });
+
+  it('that misses counts at most once in 2 s', () => {
+    const scenario = withPaused(4, 100_000);
+    resume(scenario, 0, 0);
+    scenario.send({ type: 'runEnded', proxy: 'p' as never, run: '3' as never });
+    const first = capacity(scenario).tokens;
+    scenario.nowMs += 1_999;
+    resume(scenario, 1, 0);
+    expect(capacity(scenario)).toMatchObject({ tokens: first, misses: 2 });
+    scenario.nowMs += 1;
+    resume(scenario, 2, 0);
+    expect(capacity(scenario).tokens).toBeLessThan(first);
+  });
+
+  it('that misses does not count while the residents do not fit', () => {
+    const scenario = withPaused(4);
+    scenario.arrive('0.2', sized(1_200, { run: '0' }));
+    scenario.arrive('1.2', sized(1_200, { run: '1' }));
+    scenario.finish('0.2', 'failed');
+    const present = sum(scenario);
+    capacity(scenario).tokens = present - 1;
+    scenario.finish('1.2', 'paused', 'p', { usage: [1_100, 50], cachedTokens: 0 });
+    expect(capacity(scenario)).toMatchObject({ tokens: present - 1, misses: 1 });
+  });
+
+  it('that hits makes the capacity larger by 3 % of a mean footprint, but only while turns wait', () => {
+    const scenario = withPaused(3, 4_000);
+    resume(scenario, 0, 1_000);
+    expect(capacity(scenario).tokens).toBe(3_600);
+    scenario.arrive('waits', sized(3_000));
+    expect(scenario.replicaOf('waits')).toBeUndefined();
+    scenario.arrive('1.2', sized(1_200, { run: '1' }));
+    const mean = sum(scenario) / 3;
+    scenario.finish('1.2', 'paused', 'p', { usage: [1_100, 50], cachedTokens: 1_000 });
+    expect(capacity(scenario).tokens).toBeCloseTo(3_600 + 0.03 * mean, 6);
+    expect(capacity(scenario).reason).toBe('hit');
+  });
+
+  it.each<[string, TurnFields, Record<string, unknown>]>([
+    ['of another conversation under the same id', { prefix: ['other'] }, { cachedTokens: 0 }],
+    ['whose reply does not tell what was cached', {}, {}],
+  ])('%s says nothing', (_name, fields, report) => {
+    const scenario = new Scenario([replica('a')]);
+    scenario.probe('a', { capacityTokens: 10_000 });
+    scenario.arrive('1', sized(1_000, { run: 'r', prefix: ['own0', 'own1'] }));
+    scenario.finish('1', 'paused', 'p', { usage: [900, 100], cachedTokens: 0 });
+    scenario.arrive('2', sized(1_200, { run: 'r', prefix: ['own0', 'own1', 'own2'], ...fields }));
+    scenario.finish('2', 'paused', 'p', { usage: [1_100, 50], ...report });
+    expect(capacity(scenario)).toMatchObject({ hits: 0, misses: 0, tokens: 9_000 });
+  });
+
+  it('of a run that is no longer resident says nothing', () => {
+    const scenario = new Scenario([replica('a')]);
+    scenario.probe('a', { capacityTokens: 10_000 });
+    scenario.arrive('1', sized(1_000, { run: 'r' }));
+    scenario.finish('1', 'paused', 'p', { usage: [900, 100], cachedTokens: 0 });
+    scenario.pass(16_000);
+    scenario.arrive('2', sized(1_200, { run: 'r' }));
+    scenario.finish('2', 'paused', 'p', { usage: [1_100, 50], cachedTokens: 0 });
+    expect(capacity(scenario)).toMatchObject({ misses: 0, tokens: 9_000 });
+  });
+});
+
+it('drains an excess: while the sum is above the capacity, a run that pauses gives its place up', () => {
+  const scenario = withPaused(2, 100_000);
+  scenario.arrive('0.2', sized(1_200, { run: '0' }));
+  capacity(scenario).tokens = 1_500;
+  scenario.finish('0.2', 'paused', 'p', { usage: [1_100, 50], cachedTokens: 1_000 });
+  expect(scenario.run('0')).toMatchObject({ rest: 'paused', resident: false });
+  scenario.arrive('1.2', sized(1_200, { run: '1' }));
+  scenario.finish('1.2', 'paused', 'p', { usage: [1_100, 50], cachedTokens: 1_000 });
+  expect(scenario.run('1')).toMatchObject({ rest: 'paused', resident: true });
+});
