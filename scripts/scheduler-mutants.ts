@@ -85,7 +85,28 @@ export const mutants: readonly Mutant[] = [
     "if (replica.inFlight >= configuredPlaces(replica)) return 'places';",
     '',
   ),
-  mutant('residency-fit', 'residency.ts', "wanted <= replica.capacity.tokens ? null : 'memory'", 'null'),
+  mutant('residency-fit', 'residency.ts', 'ledger.tokens + addedTokens > replica.capacity.tokens', 'false'),
+  mutant('evicts-no-resident', 'residency.ts', "return evictsNone ? null : 'memory';", 'return null;'),
+  mutant(
+    'eviction-order',
+    'cache-order.ts',
+    'room >= tokens || unused.keptUntilMs > nowMs',
+    'room >= tokens',
+  ),
+  mutant(
+    'eviction-patience',
+    'pause-statistics.ts',
+    'const unknownKeptMs = 1_000;',
+    'const unknownKeptMs = 60_000;',
+  ),
+  mutant('eviction-leftovers', 'cache-order.ts', 'room += unused.tokens;', 'break;'),
+  mutant('eviction-expiry', 'residence.ts', 'else replica.cacheOrder.release(run.id);', ''),
+  mutant(
+    'capacity-at-most-reported',
+    'capacity.ts',
+    'Math.min(mostTokens, capacity.tokens',
+    'Math.max(0, capacity.tokens',
+  ),
   mutant(
     'residency-at-once',
     'residency.ts',
@@ -173,7 +194,12 @@ export const mutants: readonly Mutant[] = [
     'run.cameBackSoon = 0 <= state',
   ),
   mutant('excess-drains', 'pauses.ts', ' || !isOverfull(replica)', ' || true'),
-  mutant('capacity-share', 'capacity.ts', 'const usableShare = 0.9;', 'const usableShare = 1;'),
+  mutant(
+    'capacity-share',
+    'capacity.ts',
+    'export const usableShare = 0.87;',
+    'export const usableShare = 0.9;',
+  ),
   mutant('capacity-found', 'capacity.ts', 'const foundShare = 0.8;', 'const foundShare = 0.7;'),
   mutant(
     'capacity-miss',
@@ -183,7 +209,7 @@ export const mutants: readonly Mutant[] = [
   ),
   mutant('capacity-miss-fits', 'capacity.ts', 'if (residents.tokens > capacity.tokens) return false;', ''),
   mutant('capacity-miss-once', 'capacity.ts', 'nowMs - capacity.missedAtMs < missEveryMs', 'false'),
-  mutant('capacity-hit', 'capacity.ts', 'capacity.tokens += residents.meanTokens * hitGrowth;', ''),
+  mutant('capacity-hit', 'capacity.ts', ' + residents.meanTokens * hitGrowth', ''),
   mutant('capacity-hit-waits', 'capacity.ts', '!turnsWait || ', ''),
   mutant(
     'capacity-resident-only',

@@ -1,12 +1,12 @@
 /**
- * How many tokens of live contexts a replica may be given (`residency`): what its engine reports, less a
- * tenth, then corrected by what its cache really does. A context that was left there and is gone makes it
+ * How many tokens of live contexts a replica may be given (`residency`): what its engine reports, less
+ * a part, then corrected by what its cache really does. A context that was left there and is gone makes it
  * smaller, one that is still there while turns wait makes it larger. Unlimited until something is known.
  */
 import type { CapacityReason } from './events.ts';
 
-/** Of what the engine reports; the rest is for what it does not tell. */
-const usableShare = 0.9;
+/** Of what the engine reports; the rest is for foreign turns, replies that grow and what is not told. */
+export const usableShare = 0.87;
 /** A resumed turn found its context when at least this share of it was cached. */
 const foundShare = 0.8;
 const missFactor = 0.93;
@@ -52,10 +52,15 @@ export function takeReport(capacity: Capacity, reportedTokens: number | null): b
     return false;
   }
   capacity.reportedTokens = reportedTokens;
-  capacity.tokens = reportedTokens * usableShare;
+  capacity.tokens = usableTokens(capacity);
   capacity.reason = 'reported';
   capacity.missedAtMs = null;
   return true;
+}
+
+/** Of what the engine reports; Infinity where it does not. */
+function usableTokens({ reportedTokens }: Capacity): number {
+  return reportedTokens === null ? Number.POSITIVE_INFINITY : reportedTokens * usableShare;
 }
 
 /**
@@ -86,11 +91,12 @@ export function noteMiss(capacity: Capacity, residents: Residents, nowMs: number
   return true;
 }
 
-/** A context was still there. Returns whether the capacity changed: only if more turns want in. */
+/** A context was still there. Returns whether the capacity changed: only if more turns want in, and up to the report. */
 export function noteHit(capacity: Capacity, residents: Residents, turnsWait: boolean): boolean {
   capacity.hits += 1;
-  if (!turnsWait || !Number.isFinite(capacity.tokens)) return false;
-  capacity.tokens += residents.meanTokens * hitGrowth;
+  const mostTokens = usableTokens(capacity);
+  if (!turnsWait || !Number.isFinite(capacity.tokens) || capacity.tokens >= mostTokens) return false;
+  capacity.tokens = Math.min(mostTokens, capacity.tokens + residents.meanTokens * hitGrowth);
   capacity.reason = 'hit';
   return true;
 }

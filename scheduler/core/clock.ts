@@ -15,6 +15,8 @@ export function advanceClock(state: SchedulerState, atMs: number): void {
 }
 
 export function ticked(state: SchedulerState, effects: Effect[]): void {
+  state.tickedAtMs = state.nowMs;
+  for (const replica of state.replicas.values()) state.freed.add(replica);
   for (;;) {
     const run = state.reservations.first;
     if (run === undefined || run.reservedUntilMs > state.nowMs) break;

@@ -8,13 +8,17 @@ import { maxToolNames } from './limits.ts';
 /** A tool is slow when the 3/4 quantile of the pauses on it is above this. */
 export const slowToolMs = 30_000;
 const quantile = 0.75;
+/** Of a tool of which too little is known, and at most. */
+const unknownKeptMs = 1_000;
+const mostKeptMs = 5_000;
 /** Pauses that must have been seen before a tool can be called slow. */
 const fewestPauses = 4;
 const mostPauses = 64;
 
 /** Upper ends of the buckets; the last bucket has none. */
 const boundsMs: readonly number[] = [
-  250, 500, 1_000, 2_000, 5_000, 10_000, 15_000, 20_000, 30_000, 45_000, 60_000, 120_000, 300_000,
+  250, 500, 750, 1_000, 1_250, 1_500, 2_000, 3_000, 5_000, 10_000, 15_000, 20_000, 30_000, 45_000, 60_000,
+  120_000, 300_000,
 ];
 
 interface Histogram {
@@ -38,6 +42,15 @@ export function notePause(statistics: PauseStatistics, toolNames: readonly strin
 /** Whether the pause on one of these tools will probably outlast any reservation. */
 export function isSlow(statistics: PauseStatistics, toolNames: readonly string[]): boolean {
   return toolNames.some((name) => upperPauseMs(statistics, name) > slowToolMs);
+}
+
+/**
+ * For how long from its pause nobody is let in who would push a run's context out: most pauses on its tools are
+ * over by then. Later it is at the mercy of the engine, or one run that pauses for long would keep all others out.
+ */
+export function keptMs(statistics: PauseStatistics, toolNames: readonly string[]): number {
+  const usualMs = toolNames.map((name) => upperPauseMs(statistics, name)).filter((ms) => ms > 0);
+  return usualMs.length === 0 ? unknownKeptMs : Math.min(mostKeptMs, Math.max(...usualMs));
 }
 
 /** The 3/4 quantile of past pauses on the tool, as the upper end of its bucket; 0 while too few are known. */

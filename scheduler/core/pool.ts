@@ -5,6 +5,7 @@
 import type { ReplicaConfig } from '../../contracts/config-file.ts';
 import type { ReplicaId } from '../../contracts/ids.ts';
 import { reweighCallers } from './callers.ts';
+import { CacheOrder } from './cache-order.ts';
 import { takeReport, unknownCapacity } from './capacity.ts';
 import type { Effect, SchedulerEvent } from './events.ts';
 import { createLatencyLimit } from './latency-limit.ts';
@@ -104,6 +105,7 @@ function createReplica(config: ReplicaConfig): Replica {
     pausedInteractive: 0,
     paused: 0,
     ledger: new Ledger(),
+    cacheOrder: new CacheOrder(),
     capacity: unknownCapacity(),
     latency: createLatencyLimit(),
     prefixes: new PrefixMap(),
@@ -125,6 +127,7 @@ function configure(state: SchedulerState, replica: Replica, config: ReplicaConfi
     replica.latency = createLatencyLimit();
     replica.promptRatio = 1;
     replica.prefixes.clear();
+    replica.cacheOrder.clear();
     endPausesOn(state, replica);
   }
   if (config.models !== undefined) {

@@ -28,8 +28,12 @@ export const residency: AdmissionRule = {
     if (isResidentOn(run, replica) || replica.ledger.contexts === 0) return null;
     if (lacksMemory(replica)) return 'engine_queue';
     const context = { tokens: footprintOf(turn, replica), prefix: turn.spec.prefix };
-    const wanted = replica.ledger.tokens + replica.ledger.addedTokens(context);
-    return wanted <= replica.capacity.tokens ? null : 'memory';
+    const addedTokens = replica.ledger.addedTokens(context);
+    if (replica.ledger.tokens + addedTokens > replica.capacity.tokens) return 'memory';
+    const { reportedTokens } = replica.capacity;
+    const evictsNone =
+      reportedTokens === null || replica.cacheOrder.hasRoom(addedTokens, reportedTokens, state.tickedAtMs);
+    return evictsNone ? null : 'memory';
   },
   fullness(replica) {
     if (!isMeasurable(replica.capacity)) return engineLoad.fullness(replica);

@@ -11,6 +11,7 @@ import type { Api, Callers, Policy, ReplicaConfig } from '../../contracts/config
 import type { Caller, ProxyId, ReplicaId, RunId, TurnId } from '../../contracts/ids.ts';
 import type { TurnOutcome, TurnSpec } from '../../contracts/link-protocol.ts';
 import type { ServiceClass } from '../../contracts/service-class.ts';
+import type { CacheOrder } from './cache-order.ts';
 import type { Capacity } from './capacity.ts';
 import type { EngineLoad } from './events.ts';
 import { createExpectations, type Expectations } from './expectations.ts';
@@ -39,6 +40,8 @@ export interface Replica {
   paused: number;
   /** Contexts of resident runs. */
   readonly ledger: Ledger;
+  /** What its engine evicts next, as far as that can be told. */
+  readonly cacheOrder: CacheOrder;
   capacity: Capacity;
   /** In force only where the pool says `limit: latency`. */
   latency: LatencyLimit;
@@ -69,6 +72,9 @@ export interface Home {
 /** A context of a run that a replica's ledger counts. */
 export interface Residence extends Context {
   readonly replica: Replica;
+  readonly generating: boolean;
+  /** Of its tokens, those of a beginning that others had there before it. */
+  readonly sharedTokens: number;
 }
 
 export interface Run {
@@ -222,6 +228,8 @@ export interface SchedulerState {
   /** Never goes back, whatever the host's clock does. */
   nowMs: number;
   clockMs: number | null;
+  /** `nowMs` of the last tick: what grows old does so in ticks. */
+  tickedAtMs: number;
   policy: Policy;
   callerSettings: Callers;
   nextSequence: number;
@@ -264,6 +272,7 @@ export function createState(policy: Policy, callers: Callers): SchedulerState {
   return {
     nowMs: 0,
     clockMs: null,
+    tickedAtMs: 0,
     policy,
     callerSettings: callers,
     nextSequence: 0,

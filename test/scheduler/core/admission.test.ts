@@ -126,6 +126,16 @@ describe('a one-shot replica', () => {
   });
 });
 
+it('gives no conversation to a one-shot replica, whatever its entry says it speaks', () => {
+  const scenario = new Scenario([
+    replica('judge', { kind: 'one-shot', apis: ['chat', 'classify'] }),
+    replica('gen', { maxConcurrent: 1 }),
+  ]);
+  expect(scenario.arrive('t1')).toEqual(['t1@gen']);
+  expect(scenario.arrive('t2')).toEqual([]);
+  expect(scenario.arrive('c', { api: 'classify' })).toEqual(['c@judge']);
+});
+
 describe('places (case G03)', () => {
   const endings: Record<string, (scenario: Scenario, turn: string) => void> = {
     success_stream: (scenario, turn) => {

@@ -118,7 +118,8 @@ function miscounted(state: SchedulerState, inFlight: readonly Turn[]): string[] 
     for (const turn of run.inFlight) if (turn.replica !== null) weigh(turn.replica, turn.footprintTokens);
     const paused = run.inFlight.size > 0 || run.resident;
     if (paused && run.pausingOn !== null) weigh(run.pausingOn, run.pausedContext?.tokens ?? 0);
-    for (const { replica, ...context } of run.residences) {
+    for (const { replica, tokens, prefix } of run.residences) {
+      const context = { tokens, prefix };
       contexts.set(replica, [...(contexts.get(replica) ?? []), context]);
       if (expected.get(replica) !== context.tokens) {
         broken.push(`${run.id} weighs ${context.tokens} on ${replica.id}, not ${expected.get(replica)}`);

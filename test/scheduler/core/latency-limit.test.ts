@@ -1,6 +1,6 @@
 /** `limit: latency`: places by the time to the first byte, for engines that tell nothing. */
 import { describe, expect, it } from 'vitest';
-import type { ProxyId, TurnId } from '../../../contracts/ids.ts';
+import type { ProxyId } from '../../../contracts/ids.ts';
 import { replica, replicaState, Scenario } from './scenario.ts';
 
 class Limited {
@@ -21,7 +21,7 @@ class Limited {
       const running = [...this.scenario.state.turns.values()].find((one) => one.replica !== null);
       if (running === undefined) throw new Error('nothing is in flight');
       this.scenario.nowMs = Math.max(this.scenario.nowMs, running.admittedAtMs + firstByteMs);
-      const id = running.spec.turn as TurnId;
+      const id = running.spec.turn;
       this.scenario.send({ type: 'turnStarted', proxy: 'p' as ProxyId, turn: id });
       this.scenario.finish(id);
       this.scenario.arrive(`t${this.#next++}`);

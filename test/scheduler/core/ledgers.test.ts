@@ -35,12 +35,12 @@ describe('a ledger', () => {
         const ledger = new Ledger();
         const live: Context[] = [];
         for (const [removes, place, added] of operations) {
+          const predicted = ledger.addedTokens(added);
+          expect(predicted).toBe(tokensOf([...live, added]) - tokensOf(live));
           if (removes && live.length > 0) {
             const [gone] = live.splice(place % live.length, 1);
             if (gone !== undefined) ledger.remove(gone);
           } else {
-            const expected = tokensOf([...live, added]) - tokensOf(live);
-            expect(ledger.addedTokens(added)).toBe(expected);
             ledger.add(added);
             live.push(added);
           }

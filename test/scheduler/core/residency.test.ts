@@ -1,6 +1,7 @@
 /** Admission by the contexts of live runs: who is resident, what fits, who keeps which place. */
 import { describe, expect, it } from 'vitest';
 import type { Policy } from '../../../contracts/config-file.ts';
+import { usableShare } from '../../../scheduler/core/capacity.ts';
 import { admitted, replica, replicaState, Scenario, type TurnFields } from './scenario.ts';
 
 /** What a turn weighs: its prompt, and its reply of at most 100 tokens. */
@@ -12,13 +13,13 @@ const sized = (tokens: number, fields: TurnFields = {}): TurnFields => ({
 });
 const batch = { class: 'batch' } as const;
 
-/** Replicas that report room for `usableTokens` each, after the tenth that is left free. */
+/** Replicas that report room for `usableTokens` each, after the part that is left free. */
 function pool(usableTokens: number, ids: readonly string[] = ['a'], policy: Partial<Policy> = {}): Scenario {
   const scenario = new Scenario(
     ids.map((id) => replica(id)),
     { batchShare: 0, ...policy },
   );
-  for (const id of ids) scenario.probe(id, { capacityTokens: usableTokens / 0.9 });
+  for (const id of ids) scenario.probe(id, { capacityTokens: usableTokens / usableShare });
   return scenario;
 }
 
@@ -45,6 +46,13 @@ describe('a turn of a run that is not resident', () => {
     expect(scenario.arrive('5', sized(1_000))).toEqual(['5@b']);
   });
 
+  it('goes where the sum is smaller among as many runs also while nothing is known of the memory', () => {
+    const scenario = new Scenario([replica('a'), replica('b')]);
+    scenario.arrive('1', sized(3_000));
+    expect(scenario.arrive('2', sized(1_000))).toEqual(['2@b']);
+    expect(scenario.arrive('3', sized(500))).toEqual(['3@b']);
+  });
+
   it('goes to its last replica if it fits there, although that one is fuller', () => {
     const scenario = pool(10_000, ['a', 'b']);
     scenario.serve('1', sized(1_000, { run: 'r' }), 'done');
@@ -69,7 +77,7 @@ describe('a turn of a run that is not resident', () => {
 
   it('that does not fit keeps its place against turns for another API of the same replica too', () => {
     const scenario = new Scenario([replica('a', { apis: ['chat', 'messages'] })], { batchShare: 0 });
-    scenario.probe('a', { capacityTokens: 1_000 / 0.9 });
+    scenario.probe('a', { capacityTokens: 1_000 / usableShare });
     scenario.arrive('first', sized(600));
     scenario.arrive('large', sized(700));
     expect(scenario.arrive('small', sized(100, { api: 'messages' }))).toEqual([]);

@@ -2,6 +2,7 @@
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { expect, it } from 'vitest';
+import { usableShare } from '../../../scheduler/core/capacity.ts';
 import { turnSpec } from './fake-proxy.ts';
 import { engine, proxy, scheduler, statusBecomes, statusOf } from './stand.ts';
 
@@ -53,7 +54,7 @@ it.each([
   await statusBecomes(url, (status) => expect(status.replicas[0]?.healthy).toBe(true));
   expect((await statusOf(url)).replicas[0]?.residency).toMatchObject({
     reportedTokens: reported,
-    capacityTokens: reported === null ? null : Math.round(reported * 0.9),
+    capacityTokens: reported === null ? null : Math.round(reported * usableShare),
     capacityReason: reported === null ? 'unlimited' : 'reported',
   });
   const text = await (await fetch(`${url}/metrics`)).text();
