@@ -146,6 +146,7 @@ describe('a replica that reports its memory', () => {
 
   it('takes it when the paused run is ended', () => {
     const scenario = leftAfterPause();
+    scenario.arrive('busy', sized(150, 'busy'));
     scenario.arrive('new', sized(400, 'new'));
     scenario.send({ type: 'runEnded', proxy: 'p' as never, run: 'r' as never });
     expect(scenario.replicaOf('new')).toBe('a');

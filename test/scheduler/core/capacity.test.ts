@@ -132,6 +132,9 @@ describe('a resumed turn', () => {
     scenario.arrive('waits', sized(3_000));
     resume(scenario, 0, 1_000);
     expect(capacity(scenario)).toMatchObject({ tokens: 3_480, hits: 1, reason: 'reported' });
+    capacity(scenario).tokens = 3_479;
+    resume(scenario, 1, 1_000);
+    expect(capacity(scenario)).toMatchObject({ tokens: 3_480, hits: 2, reason: 'hit' });
   });
 
   it.each<[string, TurnFields, Record<string, unknown>]>([
