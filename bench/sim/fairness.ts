@@ -1,9 +1,12 @@
 /**
  * `npm run sim -- fairness`, three questions on the engines of the flood:
- * - beside: a light caller with 4 agents beside one with 40, of the same class: how long it waits for the
- *   answer of a run, and for the first byte of a turn, over what it waits when it has the pool to itself. The
- *   bar is on the answer: alone, the first byte is one prefill, and one prefill of another caller in the same
- *   batch doubles it, whatever is held or admitted;
+ * - beside: a light caller beside one with ten times its load, of the same class, on the flood's memory: how
+ *   long it waits for the answer of a run, and for the first byte of a turn, over what it waits when it has the
+ *   pool to itself. The load is an arrival rate, more in all than a plain router can serve there and less than
+ *   the pool can. The bar is on the answer: alone, the first byte is one prefill, and one prefill of another
+ *   caller in the same batch doubles it, whatever is held or admitted;
+ * - flooded: the same where 40 agents that never stop take all the pool has, beside 4. No bar: whoever comes
+ *   decodes in a full batch, and behind prefills that keep it full, whatever is held or admitted;
  * - shares: four callers that always have turns waiting, one with three times the agents, one with three times
  *   the prompts, one with twice the weight: Jain's index of what each got per unit of weight (prompt tokens
  *   1, cached ones 0.1, output 2), and what evening it out costs in cached tokens;
@@ -29,16 +32,30 @@ const windowMs = 600_000;
 
 const light = agents('interactive', 4, { caller: 'light' });
 const heavy = agents('interactive', 40, { caller: 'heavy' });
+const lightRunsPerMinute = 12;
 
 const beside: Scenario = {
   name: 'fairness-beside',
+  about: 'a light caller with 12 runs a minute beside one with 120, memory for half of 52 contexts',
+  replicas: memoryFor(0.5, [agents('interactive', 52)]),
+  loads: [
+    { kind: 'poisson', runsPerMinute: lightRunsPerMinute, shape: light.shape },
+    { kind: 'poisson', runsPerMinute: 10 * lightRunsPerMinute, shape: heavy.shape },
+  ],
+  warmUpMs,
+  windowMs,
+};
+const alone: Scenario = { ...beside, name: 'fairness-alone', loads: beside.loads.slice(0, 1) };
+
+const flooded: Scenario = {
+  name: 'fairness-flooded',
   about: 'a light caller with 4 agents beside one with 40, memory for half',
   replicas: memoryFor(0.5, [light, heavy]),
   loads: [light, heavy],
   warmUpMs,
   windowMs,
 };
-const alone: Scenario = { ...beside, name: 'fairness-alone', loads: [light] };
+const unflooded: Scenario = { ...flooded, name: 'fairness-unflooded', loads: [light] };
 
 const weights: Readonly<Record<string, number>> = { few: 1, many: 1, long: 1, double: 2 };
 const backlogged = [
@@ -75,6 +92,8 @@ export interface FairnessResult {
   readonly waitRatio: Spread;
   /** The same for the first byte of a turn. */
   readonly firstByteRatio: Spread;
+  /** As `waitRatio`, on a pool that the other caller floods. */
+  readonly floodedRatio: Spread;
   readonly jain: Spread;
   readonly cachedShare: Spread;
   readonly longestBatchHoldMs: Spread;
@@ -116,6 +135,7 @@ export function compareFairness(
       besideP95Ms: spreadBy((one) => one.besideP95Ms),
       waitRatio: spreadBy((one) => quotient(one.besideP95Ms, one.aloneP95Ms)),
       firstByteRatio: spreadBy((one) => one.firstByteRatio),
+      floodedRatio: spreadBy((one) => one.floodedRatio),
       jain: spreadBy((one) => one.jain),
       cachedShare: spreadBy((one) => one.cachedShare),
       longestBatchHoldMs: spreadBy((one) => one.longestBatchHoldMs),
@@ -131,6 +151,7 @@ interface FairnessOfSeed {
   readonly aloneP95Ms: number | null;
   readonly besideP95Ms: number | null;
   readonly firstByteRatio: number | null;
+  readonly floodedRatio: number | null;
   readonly jain: number | null;
   readonly cachedShare: number | null;
   readonly longestBatchHoldMs: number | null;
@@ -150,6 +171,7 @@ function fairnessOf(kind: ArmKind, seed: number, shorten: (scenario: Scenario) =
     aloneP95Ms: answerP95Ms(lonely),
     besideP95Ms: answerP95Ms(crowded),
     firstByteRatio: quotient(firstByteP95Ms(crowded), firstByteP95Ms(lonely)),
+    floodedRatio: quotient(answerP95Ms(record(flooded)), answerP95Ms(record(unflooded))),
     jain: jainIndex(Object.entries(weights).map(([id, weight]) => (service.get(id) ?? 0) / weight)),
     cachedShare: measure(shared).cachedShare,
     longestBatchHoldMs: measure(record(starvation)).longestBatchHoldMs,
@@ -202,6 +224,7 @@ export function fairnessTable(results: readonly FairnessResult[]): string {
       'beside p95 s',
       'ratio (range)',
       'first byte ratio',
+      'flooded ratio',
       'Jain (range)',
       'cached',
       'longest batch hold s',
@@ -212,6 +235,7 @@ export function fairnessTable(results: readonly FairnessResult[]): string {
       text(one.besideP95Ms.median, 2, 1_000),
       `${text(one.waitRatio.median, 2)} (${text(one.waitRatio.lowest, 2)}-${text(one.waitRatio.highest, 2)})`,
       text(one.firstByteRatio.median, 2),
+      text(one.floodedRatio.median, 2),
       `${text(one.jain.median, 3)} (${text(one.jain.lowest, 3)}-${text(one.jain.highest, 3)})`,
       text(one.cachedShare.median, 2),
       text(one.longestBatchHoldMs.highest, 1, 1_000),
@@ -219,4 +243,4 @@ export function fairnessTable(results: readonly FairnessResult[]): string {
   ]);
 }
 
-export const fairnessScenarios: readonly Scenario[] = [alone, beside, shares, starvation];
+export const fairnessScenarios: readonly Scenario[] = [alone, beside, unflooded, flooded, shares, starvation];

@@ -21,6 +21,7 @@ function result(arm: string, fields: Partial<Record<keyof FairnessResult, number
     besideP95Ms: at(7_000),
     waitRatio: at(fields.waitRatio ?? 1.4),
     firstByteRatio: at(4),
+    floodedRatio: at(4),
     jain: at(fields.jain ?? 0.99),
     cachedShare: at(fields.cachedShare ?? 0.7),
     longestBatchHoldMs: at(fields.longestBatchHoldMs ?? 90_000),
