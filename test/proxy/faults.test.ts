@@ -8,7 +8,7 @@ describe('the one translation of a fault to HTTP', () => {
     const { status, body, headers } = faultReply(new Fault(code, 'words'));
     expect(status).toBe(errorCodes[code].status);
     expect(JSON.parse(body)).toEqual({ error: { message: 'words', type: errorCodes[code].type, code } });
-    expect(headers).toEqual({ 'content-type': 'application/json' });
+    expect(headers).toMatchObject({ 'content-type': 'application/json' });
   });
 
   it('names when to try again', () => {
