@@ -15,8 +15,8 @@ import { addRoutes } from './http-routes.ts';
 import { LinkServer } from './link-server.ts';
 import { createMetrics } from './metrics.ts';
 import { createProber } from './prober.ts';
+import { startTicker } from './ticker.ts';
 
-const tickEveryMs = 1_000;
 const defaultProbeIntervalMs = 2_000;
 
 export interface PoolSettings {
@@ -78,9 +78,11 @@ export async function createScheduler(config: SchedulerConfig, deps: SchedulerDe
       }
     }
     metrics.stepped(event.type, tookMs);
+    if (event.type === 'proxyResynced') ticker.resynced();
   };
 
   const loop = createEventLoop(state, { nowMs: () => performance.now(), onEffects });
+  const ticker = startTicker(state, () => loop.submit({ type: 'ticked' }));
   const links = new LinkServer({ logger, submit: loop.submit, poolMessage });
   const prober = createProber(config.probeIntervalMs ?? defaultProbeIntervalMs, {
     logger,
@@ -105,11 +107,11 @@ export async function createScheduler(config: SchedulerConfig, deps: SchedulerDe
   try {
     await app.listen({ host: config.host, port: config.port });
   } catch (error) {
+    ticker.stop();
     await Promise.all([links.close(), prober.close()]);
     throw error;
   }
   reconfigure(config);
-  const ticks = setInterval(() => loop.submit({ type: 'ticked' }), tickEveryMs);
 
   const { port } = app.server.address() as AddressInfo;
   const host = config.host.includes(':') ? `[${config.host}]` : config.host;
@@ -118,7 +120,7 @@ export async function createScheduler(config: SchedulerConfig, deps: SchedulerDe
     port,
     reconfigure,
     async close() {
-      clearInterval(ticks);
+      ticker.stop();
       await Promise.all([links.close(), prober.close()]);
       await app.close();
     },
