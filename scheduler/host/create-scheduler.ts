@@ -13,7 +13,7 @@ import { createState } from '../core/state.ts';
 import { createEventLoop } from './event-loop.ts';
 import { addRoutes } from './http-routes.ts';
 import { LinkServer } from './link-server.ts';
-import { createMetrics } from './metrics.ts';
+import { createMetrics, type SchedulerMetrics } from './metrics.ts';
 import { createProber } from './prober.ts';
 import { startTicker } from './ticker.ts';
 
@@ -70,13 +70,7 @@ export async function createScheduler(config: SchedulerConfig, deps: SchedulerDe
   const onEffects = (effects: readonly Effect[], event: SchedulerEvent, tookMs: number): void => {
     // Proxies must know a replica before a turn is admitted to it.
     if (event.type === 'replicaProbed' || event.type === 'poolChanged') tellPool();
-    for (const effect of effects) {
-      if (effect.type === 'recorded') metrics.record(effect.record);
-      else {
-        const { proxy, ...message } = effect;
-        links.send(proxy, message);
-      }
-    }
+    for (const effect of effects) deliver(effect, links, metrics);
     metrics.stepped(event.type, tookMs);
     if (event.type === 'proxyResynced') ticker.resynced();
   };
@@ -125,4 +119,13 @@ export async function createScheduler(config: SchedulerConfig, deps: SchedulerDe
       await app.close();
     },
   };
+}
+
+/** Records go to the metrics, decisions to the proxy that has the turn. */
+function deliver(effect: Effect, links: LinkServer, metrics: SchedulerMetrics): void {
+  if (effect.type === 'recorded') metrics.record(effect.record);
+  else {
+    const { proxy, ...message } = effect;
+    links.send(proxy, message);
+  }
 }
