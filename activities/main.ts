@@ -3,20 +3,24 @@ import { loadClientConnectConfig } from '@temporalio/envconfig';
 import { pino } from 'pino';
 import { parseSettings, type Settings } from '../contracts/settings.ts';
 import type { TemporalTarget } from './connect-temporal.ts';
-import { createWorker, type FermataWorker } from './create-worker.ts';
+import type { FermataWorker } from './create-worker.ts';
 import { readToolServers } from './read-config.ts';
 
 async function main(): Promise<void> {
   const settings = parseSettings(process.env);
+  const toolServers = readToolServers(settings.configPath);
+  const temporal = temporalTarget(settings);
+  // Loading Temporal's SDK takes seconds: a wrong setting is told before.
+  const { createWorker } = await import('./create-worker.ts');
   const logger = pino({ level: settings.logLevel, name: 'worker' }, pino.destination(2));
   const worker = await createWorker(
     {
       host: settings.host,
       port: settings.ports.worker,
-      temporal: temporalTarget(settings),
+      temporal,
       taskQueue: settings.taskQueue,
       proxyUrl: settings.proxyUrl ?? `http://127.0.0.1:${settings.ports.proxy}`,
-      toolServers: readToolServers(settings.configPath),
+      toolServers,
     },
     { logger },
   );

@@ -25,7 +25,7 @@ export async function up(args: readonly string[], environment: Environment): Pro
   const startedAtMs = performance.now();
   const options = parseUpArguments(args);
   const settings = parseSettings(environment);
-  const config = options.engine === null ? readConfigFile(options.config ?? settings.configPath) : null;
+  const config = options.engine === null ? await readConfigFile(options.config ?? settings.configPath) : null;
   const stopRequested = waitForSignal();
   const stack = await startStack({
     settings,

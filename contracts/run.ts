@@ -4,30 +4,11 @@
  */
 import { z } from 'zod';
 import { callerSchema, handleSchema } from './ids.ts';
+import { runStatusNames } from './run-names.ts';
 import { serviceClassSchema } from './service-class.ts';
 
-/** Task queue of the workers; a test gives each stack its own. */
-export const defaultTaskQueue = 'fermata';
+export * from './run-names.ts';
 
-/** Workflow types, as they stand in Temporal's lists. */
-export const workflowTypes = { agentRun: 'agent-run', listTools: 'list-tools' } as const;
-
-/** Key of the one memo entry of a run; its value is a {@link runMemoSchema}. */
-export const runMemoKey = 'run';
-
-/** Search attributes (all Keyword) that lists are filtered by. */
-export const searchAttributes = {
-  status: 'FermataStatus',
-  caller: 'FermataCaller',
-  class: 'FermataClass',
-  root: 'FermataRoot',
-  parent: 'FermataParent',
-} as const;
-
-/** Query that returns the messages of a run, as an array of `ChatMessage`; argument: how many, absent for all. */
-export const transcriptQuery = 'transcript';
-
-export const runStatusNames = ['Running', 'AwaitingApproval', 'Completed', 'Failed', 'Cancelled'] as const;
 export const runStatusSchema = z.enum(runStatusNames);
 export type RunStatus = z.infer<typeof runStatusSchema>;
 
@@ -73,21 +54,6 @@ export const runCountersSchema = z.object({
 });
 export type RunCounters = z.infer<typeof runCountersSchema>;
 
-export const zeroCounters: RunCounters = {
-  turns: 0,
-  toolCalls: 0,
-  failedToolCalls: 0,
-  promptTokens: 0,
-  completionTokens: 0,
-  cachedTokens: 0,
-  modelMs: 0,
-  toolMs: 0,
-  heldMs: 0,
-};
-
-/** Longest task summary, reason and partial text kept in a memo, in UTF-16 units. */
-export const memoTextLimit = 4_096;
-
 export const runMemoSchema = z.object({
   status: runStatusSchema,
   /** What it does now: `starting`, `model turn 3`, `tools: lookup`, `ended`. */
@@ -115,16 +81,3 @@ export const runResultSchema = z.object({
   counters: runCountersSchema,
 });
 export type RunResult = z.infer<typeof runResultSchema>;
-
-/** Query that returns the tools the run offers to its model, as an array of `ListedTool`. */
-export const toolsQuery = 'tools';
-
-/** `ApplicationFailure` types with which a run ends as Failed; its message is readable. */
-export const runFailureTypes = {
-  invalidInput: 'InvalidRunInput',
-  model: 'ModelFailed',
-  tools: 'ToolsUnavailable',
-  unknownTool: 'UnknownToolRepeated',
-  noAnswer: 'NoAnswer',
-  tooLarge: 'TranscriptTooLarge',
-} as const;

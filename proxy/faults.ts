@@ -39,6 +39,8 @@ export function faultReply(fault: Fault): FaultReply {
     headers: {
       'content-type': 'application/json',
       ...(fault.retryAfterSeconds === null ? {} : { 'retry-after': String(fault.retryAfterSeconds) }),
+      // The rest of such a body may still be on its way: it is not read.
+      ...(fault.code === 'body_too_large' ? { connection: 'close' } : {}),
     },
     body: JSON.stringify({ error: { message: fault.message, type, code: fault.code } }),
   };

@@ -14,6 +14,10 @@ export interface ProxyLimits {
   readonly drainMs: number;
   /** After that, what is still to be written to clients gets this long before connections are closed. */
   readonly lastBytesMs: number;
+  /** A link that answers no ping within this is taken for lost. */
+  readonly linkPingMs: number;
+  /** How often the scheduler is told which turns still receive bytes. */
+  readonly progressEveryMs: number;
   /** More held turns in this process are refused with `overloaded`. */
   readonly heldTurns: number;
   /** Live runs remembered for a resync; the longest idle ones are forgotten above. */
@@ -39,6 +43,8 @@ export const defaultLimits: ProxyLimits = {
   clientStallMs: 60_000,
   drainMs: 10_000,
   lastBytesMs: 1_000,
+  linkPingMs: 5_000,
+  progressEveryMs: 60_000,
   heldTurns: 100_000,
   liveRuns: 100_000,
   rememberedKeys: 100_000,

@@ -20,23 +20,28 @@ export async function readBody(request: IncomingMessage, limitBytes: number): Pr
       `content-encoding '${encoding}' is not taken; send the body as plain JSON`,
     );
   }
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  try {
-    for await (const chunk of request as AsyncIterable<Buffer>) {
+  return await new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let bytes = 0;
+    const tooLarge = (): void =>
+      reject(new Fault('body_too_large', `the body is larger than ${limitBytes} bytes; send less`));
+    request.on('data', (chunk: Buffer) => {
       bytes += chunk.length;
       if (bytes <= limitBytes) chunks.push(chunk);
       else chunks.length = 0;
-      if (bytes > limitBytes * drainFactor) break;
-    }
-  } catch {
-    throw new Fault('invalid_request', 'the request broke off before its body was complete');
-  }
-  if (bytes > limitBytes) {
-    throw new Fault('body_too_large', `the body is larger than ${limitBytes} bytes; send less`);
-  }
-  const [only] = chunks;
-  return chunks.length === 1 && only !== undefined ? only : Buffer.concat(chunks, bytes);
+      if (bytes > limitBytes * drainFactor) tooLarge();
+    });
+    request.once('end', () => {
+      const [only] = chunks;
+      if (bytes > limitBytes) tooLarge();
+      else resolve(chunks.length === 1 && only !== undefined ? only : Buffer.concat(chunks, bytes));
+    });
+    // After `end` these change nothing any more.
+    const brokenOff = (): void =>
+      reject(new Fault('invalid_request', 'the request broke off before its body was complete'));
+    request.once('error', brokenOff);
+    request.once('close', brokenOff);
+  });
 }
 
 /**

@@ -19,22 +19,21 @@ import {
 import { defineSearchAttributeKey } from '@temporalio/common';
 import type { ModelTurnInput } from '../activities/activity-types.ts';
 import type { ChatMessage } from '../contracts/chat-messages.ts';
-import { describeFaults } from '../contracts/config-file.ts';
 import type { Handle } from '../contracts/ids.ts';
 import {
   runFailureTypes,
-  runInputSchema,
   runMemoKey,
   searchAttributes,
   toolsQuery,
   transcriptQuery,
-} from '../contracts/run.ts';
+} from '../contracts/run-names.ts';
 import type { RunInput, RunResult } from '../contracts/run.ts';
 import type { ListedTool } from '../contracts/tool-listing.ts';
 import { endReport, listingActivities, modelActivities, quickEndReport } from './activity-stubs.ts';
 import { cancelReason } from './cancel-reason.ts';
 import { advance } from './next-step.ts';
 import type { Advance, LastResult } from './next-step.ts';
+import { readInput } from './read-input.ts';
 import { detailsOf, endRun, memoOf, startRun } from './run-state.ts';
 import type { RunState } from './run-state.ts';
 import { runTools } from './run-tools.ts';
@@ -87,10 +86,10 @@ export async function agentRun(given: unknown): Promise<RunResult> {
 }
 
 function parseInput(given: unknown): RunInput {
-  const parsed = runInputSchema.safeParse(given);
-  if (parsed.success) return parsed.data;
+  const read = readInput(given);
+  if (read.kind === 'ok') return read.input;
   throw ApplicationFailure.nonRetryable(
-    `this run's input cannot be used: ${describeFaults(parsed.error).join('; ')}`,
+    `this run's input cannot be used: ${read.faults.join('; ')}`,
     runFailureTypes.invalidInput,
   );
 }

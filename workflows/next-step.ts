@@ -4,7 +4,7 @@
  */
 import type { ModelTurnResult, TurnCall } from '../activities/activity-types.ts';
 import type { ChatMessage } from '../contracts/chat-messages.ts';
-import { runFailureTypes } from '../contracts/run.ts';
+import { runFailureTypes } from '../contracts/run-names.ts';
 import type { ListedTool } from '../contracts/tool-listing.ts';
 import { textDigest } from '../contracts/transcript-digest.ts';
 import type { RunState } from './run-state.ts';

@@ -4,7 +4,7 @@
  */
 import type { ChatMessage } from '../contracts/chat-messages.ts';
 import type { Handle } from '../contracts/ids.ts';
-import { memoTextLimit, zeroCounters } from '../contracts/run.ts';
+import { memoTextLimit, zeroCounters } from '../contracts/run-names.ts';
 import type { RunCounters, RunInput, RunMemo, RunStatus } from '../contracts/run.ts';
 import type { ListedTool } from '../contracts/tool-listing.ts';
 import { textDigest } from '../contracts/transcript-digest.ts';

@@ -11,15 +11,13 @@ import {
   type ProxyMessage,
   type SchedulerMessage,
 } from '../../contracts/link-protocol.ts';
+import type { ProxyLimits } from '../limits.ts';
 import type { LiveTurns } from './live-turns.ts';
 import type { ReplicaPool } from './replica-pool.ts';
 import type { RunRegistry } from './run-registry.ts';
 
 const retryEveryMs = 1_000;
 const handshakeTimeoutMs = 2_000;
-/** A connection that answers no ping within this is taken for lost. */
-const pingEveryMs = 5_000;
-const progressEveryMs = 60_000;
 /** Ends of runs that are kept while the link is down; the oldest are dropped above. */
 const maxPendingEnds = 10_000;
 /** A connection that lasted less does not count as one: the next try waits. */
@@ -32,6 +30,7 @@ export interface LinkParts {
   readonly pool: ReplicaPool;
   readonly logger: Logger;
   readonly nowMs: () => number;
+  readonly limits: Pick<ProxyLimits, 'linkPingMs' | 'progressEveryMs'>;
 }
 
 export class LinkClient {
@@ -64,8 +63,8 @@ export class LinkClient {
   start(parts: LinkParts): void {
     this.#parts = parts;
     this.#timers = [
-      setInterval(() => this.#ping(), pingEveryMs),
-      setInterval(() => this.#reportProgress(), progressEveryMs),
+      setInterval(() => this.#ping(), parts.limits.linkPingMs),
+      setInterval(() => this.#reportProgress(), parts.limits.progressEveryMs),
     ];
     this.#connect();
   }

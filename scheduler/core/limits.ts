@@ -24,7 +24,7 @@ export const staleLoadProbes = 3;
 export const maxReplicasListed = 16;
 
 /**
- * After a restart, admissions wait this long from the first resync, so that every proxy has told what it
+ * After a restart (a resync brings turns in flight or runs), admissions wait this long from the first one, so that every proxy has told what it
  * has in flight and since when it holds its turns. Proxies look for a scheduler every 1,000 ms.
  */
 export const resyncGraceMs = 1_500;

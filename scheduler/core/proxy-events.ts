@@ -80,12 +80,15 @@ export function sweepLostProxies(state: SchedulerState, effects: Effect[]): void
   }
 }
 
-/** The first proxies after a restart bring live turns or runs: the other proxies must be heard as well. */
+/**
+ * Turns in flight or live runs can only come from before a restart: the other proxies must be heard as
+ * well. Held turns alone may just have come before the link did, and wait for nobody.
+ */
 function awaitOthers(state: SchedulerState, event: EventOf<'proxyResynced'>): void {
   state.firstResyncAtMs ??= state.nowMs;
   const settledAtMs = state.firstResyncAtMs + resyncGraceMs;
   if (state.nowMs >= settledAtMs) return;
-  if (event.held.length + event.inFlight.length + event.runs.length > 0) state.settledAtMs = settledAtMs;
+  if (event.inFlight.length + event.runs.length > 0) state.settledAtMs = settledAtMs;
 }
 
 function obtainProxy(state: SchedulerState, id: Proxy['id']): Proxy {

@@ -97,9 +97,7 @@ export function dropHeldTurn(state: SchedulerState, turn: Turn): void {
   unhold(state, turn);
   countHeld(state, turn.caller, -1);
   forgetTurn(state, turn);
-  if (turn.run === null) return;
-  runUnheld(state, turn.run);
-  rerouteRun(state, turn.run);
+  if (turn.run !== null) runUnheld(state, turn.run);
 }
 
 /** Puts a held turn in flight on `replica` and tells its proxy. */

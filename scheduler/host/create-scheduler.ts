@@ -13,10 +13,10 @@ import { createState } from '../core/state.ts';
 import { createEventLoop } from './event-loop.ts';
 import { addRoutes } from './http-routes.ts';
 import { LinkServer } from './link-server.ts';
-import { createMetrics } from './metrics.ts';
+import { createMetrics, type SchedulerMetrics } from './metrics.ts';
 import { createProber } from './prober.ts';
+import { startTicker } from './ticker.ts';
 
-const tickEveryMs = 1_000;
 const defaultProbeIntervalMs = 2_000;
 
 export interface PoolSettings {
@@ -70,17 +70,13 @@ export async function createScheduler(config: SchedulerConfig, deps: SchedulerDe
   const onEffects = (effects: readonly Effect[], event: SchedulerEvent, tookMs: number): void => {
     // Proxies must know a replica before a turn is admitted to it.
     if (event.type === 'replicaProbed' || event.type === 'poolChanged') tellPool();
-    for (const effect of effects) {
-      if (effect.type === 'recorded') metrics.record(effect.record);
-      else {
-        const { proxy, ...message } = effect;
-        links.send(proxy, message);
-      }
-    }
+    for (const effect of effects) deliver(effect, links, metrics);
     metrics.stepped(event.type, tookMs);
+    if (event.type === 'proxyResynced') ticker.resynced();
   };
 
   const loop = createEventLoop(state, { nowMs: () => performance.now(), onEffects });
+  const ticker = startTicker(state, () => loop.submit({ type: 'ticked' }));
   const links = new LinkServer({ logger, submit: loop.submit, poolMessage });
   const prober = createProber(config.probeIntervalMs ?? defaultProbeIntervalMs, {
     logger,
@@ -105,11 +101,11 @@ export async function createScheduler(config: SchedulerConfig, deps: SchedulerDe
   try {
     await app.listen({ host: config.host, port: config.port });
   } catch (error) {
+    ticker.stop();
     await Promise.all([links.close(), prober.close()]);
     throw error;
   }
   reconfigure(config);
-  const ticks = setInterval(() => loop.submit({ type: 'ticked' }), tickEveryMs);
 
   const { port } = app.server.address() as AddressInfo;
   const host = config.host.includes(':') ? `[${config.host}]` : config.host;
@@ -118,9 +114,18 @@ export async function createScheduler(config: SchedulerConfig, deps: SchedulerDe
     port,
     reconfigure,
     async close() {
-      clearInterval(ticks);
+      ticker.stop();
       await Promise.all([links.close(), prober.close()]);
       await app.close();
     },
   };
+}
+
+/** Records go to the metrics, decisions to the proxy that has the turn. */
+function deliver(effect: Effect, links: LinkServer, metrics: SchedulerMetrics): void {
+  if (effect.type === 'recorded') metrics.record(effect.record);
+  else {
+    const { proxy, ...message } = effect;
+    links.send(proxy, message);
+  }
 }

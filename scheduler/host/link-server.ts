@@ -27,6 +27,9 @@ const defaultPingEveryMs = 5_000;
 /** Pings in a row without an answer after which the link is dead. */
 const maxUnansweredPings = 2;
 
+/** WebSocket close codes of a proxy that stops: normal, going away, none given. */
+const orderlyCloses: readonly number[] = [1000, 1001, 1005];
+
 /** WebSocket close codes: 1008 for what the protocol forbids, 1013 for too many links. */
 const protocolFault = 1008;
 const tryLater = 1013;
@@ -104,7 +107,7 @@ export class LinkServer {
       link.unansweredPings = 0;
     });
     socket.on('error', (error) => this.#deps.logger.warn({ err: error, proxy: link.proxy }, 'link fault'));
-    socket.on('close', () => this.#drop(link));
+    socket.on('close', (code) => this.#drop(link, orderlyCloses.includes(code)));
   }
 
   #receive(link: Link, data: RawData, isBinary: boolean): void {
@@ -148,10 +151,11 @@ export class LinkServer {
     this.#drop(link);
   }
 
-  #drop(link: Link): void {
+  #drop(link: Link, orderly = false): void {
     if (!this.#links.delete(link) || link.proxy === null || this.#byProxy.get(link.proxy) !== link) return;
     this.#byProxy.delete(link.proxy);
-    this.#deps.logger.warn({ proxy: link.proxy }, 'proxy lost');
+    if (orderly) this.#deps.logger.info({ proxy: link.proxy }, 'proxy left');
+    else this.#deps.logger.warn({ proxy: link.proxy }, 'proxy lost');
     this.#deps.submit({ type: 'proxyLost', proxy: link.proxy });
   }
 

@@ -82,7 +82,7 @@ describe('fermata up', () => {
   it.each([
     [{ FERMATA_PROXY_PORT: 'x' }, [], "fermata: FERMATA_PROXY_PORT: got 'x', expected a port"],
     [{}, ['--engine', 'gpt'], "fermata: --engine: got 'gpt', expected simulated or smollm2"],
-    [{}, ['--config', '/nowhere.yaml'], 'fermata: /nowhere.yaml cannot be read: ENOENT'],
+    [{}, ['--config', '/nowhere.yaml'], 'fermata: /nowhere.yaml: there is no such file'],
     [
       { FERMATA_STATE_DIR: '/dev/null/x' },
       [],

@@ -367,6 +367,14 @@ describe('S20 large bodies', () => {
     expect(stack.scheduler.of('turnArrived')).toEqual([]);
   });
 
+  it('far over the limit is refused, and its connection closed with it', async () => {
+    const stack = await startStack({ limits: { bodyBytes: 1_000 } });
+    const client = post(stack.proxy, chatPath, body(50_000_000));
+    const head = await client.head;
+    await until(() => client.ended() !== null, 'the reply has ended');
+    expect([head.statusCode, head.headers.connection]).toEqual([413, 'close']);
+  });
+
   it('a head over the limit is refused in the same shape', async () => {
     const stack = await startStack();
     const client = post(stack.proxy, chatPath, chatBody(), { 'x-long': 'x'.repeat(70_000) });

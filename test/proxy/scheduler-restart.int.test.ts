@@ -117,6 +117,51 @@ describe('a scheduler that is killed and restarted', () => {
   });
 });
 
+describe('a link that is open', () => {
+  it('and silent is given up and made anew, with a resync', async () => {
+    const engine = await startEngine();
+    const scheduler = await startScriptedScheduler({ pool: [replica('e', engine.url)], deaf: true });
+    closeAfterTest(() => scheduler.close());
+    await startProxy(scheduler.url, { limits: { linkPingMs: 50 } });
+    await until(() => scheduler.of('resync').length >= 2, 'the link is made anew');
+    expect(scheduler.of('resync').length).toBeGreaterThanOrEqual(2);
+  });
+
+  it('tells from time to time which turns still receive bytes', async () => {
+    const engine = await startEngine();
+    const scheduler = await startScriptedScheduler({ pool: [replica('e', engine.url)] });
+    closeAfterTest(() => scheduler.close());
+    const { proxy } = await startProxy(scheduler.url, { limits: { progressEveryMs: 50 } });
+    await until(() => scheduler.of('resync').length === 1, 'the proxy is linked');
+    const silent = turn(proxy, 'silent');
+    await engine.next();
+    const client = turn(proxy, 'speaking');
+    const call = await engine.next();
+    call.head(200);
+    call.write(sse(chunk({ content: 'x' })));
+    await until(() => scheduler.of('turnsProgressed').length > 0, 'progress is told');
+    const speaking = scheduler.of('turnArrived').find(({ spec }) => spec.run === 'speaking')?.spec.turn;
+    expect(scheduler.of('turnsProgressed')[0]?.turns).toEqual([speaking]);
+    finish(call);
+    await whole(client);
+    silent.leave();
+  });
+
+  it('is cut when the scheduler says what the proxy does not understand, and turns go on', async () => {
+    const engine = await startEngine();
+    engine.answer(finish);
+    const scheduler = await startScriptedScheduler({ pool: [replica('e', engine.url)] });
+    closeAfterTest(() => scheduler.close());
+    const { proxy } = await startProxy(scheduler.url);
+    await until(() => scheduler.of('resync').length === 1, 'the proxy is linked');
+    scheduler.send({ type: 'nonsense' } as never);
+    await until(() => scheduler.of('resync').length === 2, 'the link is made anew');
+    const client = turn(proxy, 'r');
+    await whole(client);
+    expect((await client.head).statusCode).toBe(200);
+  });
+});
+
 describe('a proxy without a scheduler', () => {
   it('that starts first holds turns until there is one', async () => {
     const engine = await startEngine();

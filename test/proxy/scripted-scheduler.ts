@@ -51,6 +51,8 @@ export async function startScriptedScheduler(options: {
   rule?: Rule;
   port?: number;
   streamIdleMs?: number;
+  /** Connections are kept, but no ping is answered. */
+  deaf?: boolean;
 }): Promise<ScriptedScheduler> {
   let pool = options.pool;
   let streamIdleMs = options.streamIdleMs ?? 300_000;
@@ -58,7 +60,12 @@ export async function startScriptedScheduler(options: {
   const messages: ProxyMessage[] = [];
   const heldTurns = new Set<TurnId>();
   const takenTurns = new Set<TurnId>();
-  const server = new WebSocketServer({ host: '127.0.0.1', port: options.port ?? 0, path: '/link' });
+  const server = new WebSocketServer({
+    host: '127.0.0.1',
+    port: options.port ?? 0,
+    path: '/link',
+    autoPong: options.deaf !== true,
+  });
   await new Promise<void>((resolve, reject) => {
     server.once('listening', resolve);
     server.once('error', reject);

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import type { WorkflowHandle } from '@temporalio/client';
 import { Worker } from '@temporalio/worker';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
@@ -72,6 +73,12 @@ describe('the history of a run', () => {
     await expect(
       Worker.runReplayHistory({ workflowBundle: { codePath } }, history, handle.workflowId),
     ).resolves.toBeUndefined();
+  });
+});
+
+describe('the workflow bundle', () => {
+  it('has no schema library in it: the sandbox would load it anew for each run', () => {
+    expect(readFileSync(inject('workflowBundlePath'), 'utf8')).not.toContain('node_modules/zod');
   });
 });
 

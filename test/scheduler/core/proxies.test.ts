@@ -180,11 +180,11 @@ describe('a scheduler that has restarted', () => {
     expect(order).toEqual(['resumes@a', 'first@a', 'second@a', 'third@a', 'batch@a']);
   });
 
-  it('does not wait for others when the first proxy brings nothing', () => {
+  it('does not wait for others when the first proxy brings nothing but held turns', () => {
     const scenario = restarted();
     scenario.probe('a');
-    scenario.resync('p');
-    expect(scenario.arrive('t')).toEqual(['t@a']);
+    expect(admitted(scenario.resync('p', { held: [held('t', 100)] }))).toEqual(['t@a']);
+    expect(scenario.arrive('u')).toEqual(['u@a']);
   });
 
   it('keeps the reservation of a paused run for what is left of it', () => {
