@@ -57,8 +57,8 @@ describe('comparing callers', () => {
   it('gives every number for every arm, and the order by tokens the evener shares', () => {
     const shorten = <T extends { warmUpMs: number; windowMs: number }>(scenario: T): T => ({
       ...scenario,
-      warmUpMs: 10_000,
-      windowMs: 30_000,
+      warmUpMs: 40_000,
+      windowMs: 80_000,
     });
     const results = compareFairness(fairnessArms(), [1], shorten);
     expect(results.map(({ arm }) => arm)).toEqual([
