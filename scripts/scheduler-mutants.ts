@@ -124,9 +124,13 @@ export const mutants: readonly Mutant[] = [
   mutant(
     'residency-fallback',
     'capacity.ts',
-    'return reportedTokens !== null || countsSeen;',
+    'return reportedTokens !== null || (countsSeen && shrinksSinceHit < cachelessShrinks);',
     'return true;',
   ),
+  mutant('capacity-cacheless', 'capacity.ts', ' && shrinksSinceHit < cachelessShrinks', ''),
+  mutant('capacity-alone', 'capacity.ts', 'residents.contexts <= 1 || ', ''),
+  mutant('capacity-least', 'capacity.ts', 'const leastShare = 0.5;', 'const leastShare = 0;'),
+  mutant('capacity-short-contexts', 'cache-verdict.ts', ' || leftTokens < leastJudgedTokens', ''),
   mutant(
     'keeps-place',
     'precedence.ts',

@@ -8,6 +8,12 @@ import type { Effect, TurnReport } from './events.ts';
 import { someWaitFor } from './routes.ts';
 import type { SchedulerState, Turn } from './state.ts';
 
+/**
+ * Shorter contexts tell nothing: engines cache whole blocks and pages, and too little of the conversation is
+ * hashed to know that the turn went on with it.
+ */
+const leastJudgedTokens = 512;
+
 /** Call while the turn still counts among the residents. */
 export function judgeCache(
   state: SchedulerState,
@@ -20,7 +26,7 @@ export function judgeCache(
   if (outcome !== 'paused' && outcome !== 'done') return;
   const { capacity, ledger } = replica;
   capacity.countsSeen = true;
-  if (leftTokens === null) return;
+  if (leftTokens === null || leftTokens < leastJudgedTokens) return;
   const found = foundContext(leftTokens, usage.promptTokens, cachedTokens);
   effects.push({ type: 'recorded', record: { metric: 'resumed_context', replica: replica.id, found } });
   const changed = found

@@ -12,6 +12,10 @@ const foundShare = 0.8;
 const missFactor = 0.93;
 /** Of a mean footprint. */
 const hitGrowth = 0.03;
+/** Of what a report allows: below it a miss is not for lack of memory, and the report stands. */
+const leastShare = 0.5;
+/** Made smaller so often without one hit between: this engine keeps nothing from turn to turn. */
+const cachelessShrinks = 40;
 /** One eviction makes many runs miss: they count once. */
 const missEveryMs = 2_000;
 
@@ -26,6 +30,8 @@ export interface Capacity {
   /** Core time of the last miss that counted; null: none. */
   missedAtMs: number | null;
   misses: number;
+  /** How often it was made smaller since the last hit. */
+  shrinksSinceHit: number;
   hits: number;
 }
 
@@ -37,13 +43,17 @@ export function unknownCapacity(): Capacity {
     countsSeen: false,
     missedAtMs: null,
     misses: 0,
+    shrinksSinceHit: 0,
     hits: 0,
   };
 }
 
-/** Whether contexts can be counted here: without a report and without cached counts they cannot. */
-export function isMeasurable({ reportedTokens, countsSeen }: Capacity): boolean {
-  return reportedTokens !== null || countsSeen;
+/**
+ * Whether contexts can be counted here: without a report and without cached counts they cannot, and where
+ * nothing is ever found again, for want of a prefix cache, there is nothing to learn.
+ */
+export function isMeasurable({ reportedTokens, countsSeen, shrinksSinceHit }: Capacity): boolean {
+  return reportedTokens !== null || (countsSeen && shrinksSinceHit < cachelessShrinks);
 }
 
 /** Takes over a report; a report like the last one leaves the corrections. Returns whether it is another. */
@@ -72,6 +82,7 @@ export function foundContext(leftTokens: number, promptTokens: number, cachedTok
 }
 
 export interface Residents {
+  readonly contexts: number;
   /** Sum of the contexts there now. */
   readonly tokens: number;
   readonly meanTokens: number;
@@ -79,14 +90,18 @@ export interface Residents {
 
 /**
  * A context was gone. Counts only while the residents fit: what was let in earlier would push the capacity
- * far below the truth while it drains. Returns whether the capacity changed.
+ * far below the truth while it drains. One that was alone is no sign of too little memory. Returns whether the
+ * capacity changed.
  */
 export function noteMiss(capacity: Capacity, residents: Residents, nowMs: number): boolean {
   capacity.misses += 1;
-  if (residents.tokens > capacity.tokens) return false;
+  if (residents.contexts <= 1 || residents.tokens > capacity.tokens) return false;
   if (capacity.missedAtMs !== null && nowMs - capacity.missedAtMs < missEveryMs) return false;
+  const least = (capacity.reportedTokens ?? 0) * usableShare * leastShare;
+  if (capacity.tokens <= least) return false;
   capacity.missedAtMs = nowMs;
-  capacity.tokens = Math.min(capacity.tokens, residents.tokens) * missFactor;
+  capacity.shrinksSinceHit += 1;
+  capacity.tokens = Math.max(Math.min(capacity.tokens, residents.tokens) * missFactor, least);
   capacity.reason = 'miss';
   return true;
 }
@@ -94,6 +109,7 @@ export function noteMiss(capacity: Capacity, residents: Residents, nowMs: number
 /** A context was still there. Returns whether the capacity changed: only if more turns want in, and up to the report. */
 export function noteHit(capacity: Capacity, residents: Residents, turnsWait: boolean): boolean {
   capacity.hits += 1;
+  capacity.shrinksSinceHit = 0;
   const mostTokens = usableTokens(capacity);
   if (!turnsWait || !Number.isFinite(capacity.tokens) || capacity.tokens >= mostTokens) return false;
   capacity.tokens = Math.min(mostTokens, capacity.tokens + residents.meanTokens * hitGrowth);

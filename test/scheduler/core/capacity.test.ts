@@ -1,5 +1,6 @@
 /** How many tokens of live contexts a replica may have: reported, corrected by its cache, learned from nothing. */
 import { describe, expect, it } from 'vitest';
+import { isMeasurable, noteHit, noteMiss, unknownCapacity } from '../../../scheduler/core/capacity.ts';
 import { replica, replicaState, Scenario, type TurnFields } from './scenario.ts';
 
 const sized = (tokens: number, fields: TurnFields = {}): TurnFields => ({
@@ -84,13 +85,56 @@ describe('a resumed turn', () => {
     learned.finish('0.2', 'paused', 'p', { usage: [1_100, 50], cachedTokens: 0 });
     expect(present).toBe(3_200);
     expect(capacity(learned)).toMatchObject({ tokens: 3_200 * 0.93, reason: 'miss' });
-    const reported = withPaused(3, 100_000);
+    const reported = withPaused(3, 4_000);
     resume(reported, 0, 0);
     expect(capacity(reported).tokens).toBe(3_200 * 0.93);
   });
 
+  it('that misses never takes a report below half of what it allows', () => {
+    const scenario = withPaused(3, 100_000);
+    resume(scenario, 0, 0);
+    expect(capacity(scenario)).toMatchObject({ tokens: 100_000 * 0.87 * 0.5, misses: 1, reason: 'miss' });
+    scenario.nowMs += 2_000;
+    resume(scenario, 1, 0);
+    expect(capacity(scenario)).toMatchObject({ tokens: 100_000 * 0.87 * 0.5, misses: 2 });
+  });
+
+  it('that misses while its run is alone there is no sign of too little memory', () => {
+    const scenario = withPaused(1);
+    resume(scenario, 0, 0);
+    expect(capacity(scenario)).toMatchObject({ tokens: Infinity, misses: 1 });
+  });
+
+  it('of a context too short to tell is no hit and no miss', () => {
+    const scenario = new Scenario([replica('a')]);
+    scenario.probe('a', {});
+    scenario.arrive('1', sized(511, { run: 'x' }));
+    scenario.finish('1', 'paused', 'p', { usage: [411, 100], cachedTokens: 0 });
+    scenario.arrive('2', sized(600, { run: 'x' }));
+    scenario.finish('2', 'paused', 'p', { usage: [550, 40], cachedTokens: 0 });
+    expect(capacity(scenario)).toMatchObject({ hits: 0, misses: 0 });
+  });
+
+  it('that misses again and again without a hit shows an engine that keeps nothing: its queue decides', () => {
+    const known = unknownCapacity();
+    known.countsSeen = true;
+    const residents = { contexts: 8, tokens: 8_000, meanTokens: 1_000 };
+    const misses = (count: number): void => {
+      for (let miss = 0; miss < count; miss += 1) {
+        known.tokens = Infinity;
+        noteMiss(known, residents, (known.missedAtMs ?? 0) + 2_000);
+      }
+    };
+    misses(39);
+    expect(isMeasurable(known)).toBe(true);
+    misses(1);
+    expect(isMeasurable(known)).toBe(false);
+    noteHit(known, residents, false);
+    expect(isMeasurable(known)).toBe(true);
+  });
+
   it('that misses counts at most once in 2 s', () => {
-    const scenario = withPaused(4, 100_000);
+    const scenario = withPaused(4, 7_000);
     resume(scenario, 0, 0);
     scenario.send({ type: 'runEnded', proxy: 'p' as never, run: '3' as never });
     const first = capacity(scenario).tokens;

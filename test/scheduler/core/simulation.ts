@@ -4,6 +4,7 @@
  * The world keeps its own books of what each proxy holds and has in flight, and checks every effect and
  * the core's invariants against them after each step.
  */
+import { isMeasurable } from '../../../scheduler/core/capacity.ts';
 import { Heap, type HeapEntry } from '../../../scheduler/core/heap.ts';
 import type { Effect, SchedulerEvent } from '../../../scheduler/core/events.ts';
 import { createState, type SchedulerState } from '../../../scheduler/core/state.ts';
@@ -252,8 +253,7 @@ export class Simulation {
     if (this.#state.policy.admission !== 'residency' || residentBefore.has(`${turn.run.id}@${target.id}`))
       return;
     const { capacity, ledger } = target;
-    const measurable = capacity.reportedTokens !== null || capacity.countsSeen;
-    if (measurable && ledger.contexts > 1 && ledger.tokens > capacity.tokens) {
+    if (isMeasurable(capacity) && ledger.contexts > 1 && ledger.tokens > capacity.tokens) {
       throw new Error(`${effect.turn} takes ${target.id} to ${ledger.tokens} of ${capacity.tokens} tokens`);
     }
   }
