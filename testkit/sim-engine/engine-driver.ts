@@ -36,14 +36,21 @@ export function createEngineDriver(config: Partial<EngineConfig>, timeScale: num
   const clockMs = (): number =>
     timeScale === 0 ? state.nowMs : (performance.now() - startedAtMs) / timeScale;
 
+  // A listener may call back into the engine, whose later outputs must wait for the earlier ones.
+  const undelivered: EngineOutput[] = [];
+  let delivering = false;
   const deliver = (outputs: readonly EngineOutput[]): void => {
-    for (const output of outputs) {
+    undelivered.push(...outputs);
+    if (delivering) return;
+    delivering = true;
+    for (let output = undelivered.shift(); output !== undefined; output = undelivered.shift()) {
       const listener = listeners.get(output.id);
       if (output.type === 'finished' || output.type === 'refused' || output.type === 'aborted') {
         listeners.delete(output.id);
       }
       listener?.(output);
     }
+    delivering = false;
     schedule();
   };
   const wake = (): void => {

@@ -65,6 +65,25 @@ const eventsOf = (text: string): string[] =>
     .filter(Boolean)
     .map((event) => event.replace(/^data: /, ''));
 
+describe('many replies at once', () => {
+  it('lose no event: each tells its tool call whole', async () => {
+    const engine = await start({ timeScale: 0.05 });
+    const directive = '[[sim {"calls":["lookup"],"toolArguments":{"lookup":{"topic":"rivers"}}}]]';
+    const argumentsOf = async (index: number): Promise<string> => {
+      const { text } = await readAll(
+        await post(engine, ask(`River ${index} ${directive}`, { stream: true, tools: [lookup] })),
+      );
+      const chunks = text.split('\n').filter((line) => line.startsWith('data: {'));
+      return chunks
+        .flatMap((line) => (JSON.parse(line.slice(6)) as OpenAI.ChatCompletionChunk).choices)
+        .map(({ delta }) => delta.tool_calls?.[0]?.function?.arguments ?? '')
+        .join('');
+    };
+    const told = await Promise.all(Array.from({ length: 96 }, async (_, index) => await argumentsOf(index)));
+    expect(told.filter((text) => text !== '{"topic":"rivers"}')).toEqual([]);
+  });
+});
+
 describe('chat completions', () => {
   it('stream to the official client as the same reply that it gets in one body', async () => {
     const { client } = await start({ callIds: 'short' });
