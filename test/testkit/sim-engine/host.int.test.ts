@@ -67,7 +67,7 @@ const eventsOf = (text: string): string[] =>
 
 describe('many replies at once', () => {
   it('lose no event: each tells its tool call whole', async () => {
-    const engine = await start({ timeScale: 0.05 });
+    const { engine } = await start({ timeScale: 0.05 });
     const directive = '[[sim {"calls":["lookup"],"toolArguments":{"lookup":{"topic":"rivers"}}}]]';
     const argumentsOf = async (index: number): Promise<string> => {
       const { text } = await readAll(
