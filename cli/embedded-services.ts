@@ -6,6 +6,7 @@ import type { Settings } from '../contracts/settings.ts';
 import { createMcpServer } from '../mcp-server/create-mcp-server.ts';
 import { createProxy } from '../proxy/create-proxy.ts';
 import { createScheduler } from '../scheduler/host/create-scheduler.ts';
+import { closeInReverse, type Closable } from './close-in-reverse.ts';
 import type { TemporalTarget } from './temporal-target.ts';
 
 export interface ServicesOptions {
@@ -36,11 +37,9 @@ export async function startServices(options: ServicesOptions): Promise<RunningSe
   const { settings, config, environment, temporal } = options;
   const { host, ports, taskQueue } = settings;
   const logger = (service: string): Logger => options.logger.child({ service });
-  const running: { close(): Promise<void> }[] = [];
-  const close = async (): Promise<void> => {
-    for (const service of running.splice(0).toReversed()) await service.close();
-  };
-  const keep = <T extends { close(): Promise<void> }>(service: T): T => {
+  const running: Closable[] = [];
+  const close = async (): Promise<void> => await closeInReverse(running);
+  const keep = <T extends Closable>(service: T): T => {
     running.push(service);
     return service;
   };

@@ -8,6 +8,7 @@ import type { Logger } from 'pino';
 import { bundleWorkflows } from '../activities/bundle-workflows.ts';
 import type { ConfigFile } from '../contracts/config-file.ts';
 import type { Settings } from '../contracts/settings.ts';
+import { closeInReverse, type Closable } from './close-in-reverse.ts';
 import { startPool, type EngineChoice, type RunningPool } from './embedded-pool.ts';
 import { startServices, type RunningServices } from './embedded-services.ts';
 import { startServiceProcesses } from './separate-services.ts';
@@ -55,16 +56,10 @@ export interface Stack {
   close(): Promise<void>;
 }
 
-interface Closable {
-  close(): Promise<void>;
-}
-
 /** @throws SetupFault with one readable line when a part cannot be had or started; then nothing is left running. */
 export async function startStack(options: StackOptions): Promise<Stack> {
   const running: Closable[] = [];
-  const closeAll = async (): Promise<void> => {
-    for (const part of running.splice(0).toReversed()) await part.close();
-  };
+  const closeAll = async (): Promise<void> => await closeInReverse(running);
   try {
     return await startParts(options, running, closeAll);
   } catch (error) {

@@ -1,6 +1,7 @@
 /** fermata's four services, each as a process of its own, as in a deployment (`--separate`). */
 import { writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
+import { closeInReverse, type Closable } from './close-in-reverse.ts';
 import { startChild, type RunningChild } from './child-process.ts';
 import type { RunningServices, ServicesOptions } from './embedded-services.ts';
 
@@ -22,6 +23,7 @@ export async function startServiceProcesses(options: ServicesOptions): Promise<R
     TEMPORAL_NAMESPACE: temporal.namespace,
   };
   const children: RunningChild[] = [];
+  const running: Closable[] = [];
   const start = async (name: string, entry: string, extra: Record<string, string>): Promise<string> => {
     const child = await startChild({
       name,
@@ -32,11 +34,10 @@ export async function startServiceProcesses(options: ServicesOptions): Promise<R
       ready: /ready\b.*?(https?:\/\/\S+)/,
     });
     children.push(child);
+    running.push(child);
     return (child.readyMatch[1] ?? '').replace(/[/,;.]+$/, '');
   };
-  const close = async (): Promise<void> => {
-    for (const child of children.splice(0).toReversed()) await child.close();
-  };
+  const close = async (): Promise<void> => await closeInReverse(running);
   try {
     const ports = settings.ports;
     const schedulerUrl = await start('scheduler', 'scheduler/host/main.ts', {
@@ -54,7 +55,7 @@ export async function startServiceProcesses(options: ServicesOptions): Promise<R
       FERMATA_MCP_PORT: String(ports.mcp),
       FERMATA_PROXY_URL: proxyUrl,
     });
-    return { schedulerUrl, proxyUrl, workerUrl, mcpServerUrl, children: [...children], close };
+    return { schedulerUrl, proxyUrl, workerUrl, mcpServerUrl, children, close };
   } catch (error) {
     await close();
     throw error;

@@ -15,10 +15,9 @@
 import { bar, type Bar } from '../bars.ts';
 import { policySchema } from '../../contracts/config-file.ts';
 import type { ArmKind } from './arms/arm.ts';
-import { defaultArm } from './arms/registry.ts';
 import { llmDAttainedService } from './arms/llm-d-flow-control.ts';
 import { sticky } from './arms/routers.ts';
-import { coreArm, knowsPolicy } from './arms/scheduler-core.ts';
+import { coreArm } from './arms/scheduler-core.ts';
 import { answerWaits, firstByteWaits, measure, serviceByCaller } from './measure.ts';
 import type { Recording } from './recorder.ts';
 import type { Scenario } from './scenario.ts';
@@ -101,8 +100,8 @@ export interface FairnessResult {
 
 /** The core's default admission with each fairness order that it knows, and two arms of others to compare. */
 export function fairnessArms(): ArmKind[] {
-  const admission = defaultArm.name.startsWith('residency') ? 'residency' : 'engine-load';
-  const orders = ['inflight', 'tokens'].filter((fairness) => knowsPolicy({ admission, fairness }));
+  const { admission } = policySchema.parse({});
+  const orders = policySchema.shape.fairness.unwrap().options;
   const callers = Object.fromEntries(Object.entries(weights).map(([id, weight]) => [id, { weight }]));
   return [
     sticky,

@@ -43,15 +43,18 @@ export function createEngineDriver(config: Partial<EngineConfig>, timeScale: num
     undelivered.push(...outputs);
     if (delivering) return;
     delivering = true;
-    for (let output = undelivered.shift(); output !== undefined; output = undelivered.shift()) {
-      const listener = listeners.get(output.id);
-      if (output.type === 'finished' || output.type === 'refused' || output.type === 'aborted') {
-        listeners.delete(output.id);
+    try {
+      for (let output = undelivered.shift(); output !== undefined; output = undelivered.shift()) {
+        const listener = listeners.get(output.id);
+        if (output.type === 'finished' || output.type === 'refused' || output.type === 'aborted') {
+          listeners.delete(output.id);
+        }
+        listener?.(output);
       }
-      listener?.(output);
+    } finally {
+      delivering = false;
+      schedule();
     }
-    delivering = false;
-    schedule();
   };
   const wake = (): void => {
     timer = null;

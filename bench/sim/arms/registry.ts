@@ -1,10 +1,11 @@
 /** Every arm by name. */
+import { policySchema } from '../../../contracts/config-file.ts';
 import type { ArmKind } from './arm.ts';
 import { cacheAware } from './cache-aware.ts';
 import { kthenaSessionBoost } from './kthena-session-boost.ts';
 import { llmDAttainedService, llmDTurnPriority } from './llm-d-flow-control.ts';
 import { consistentHash, roundRobin, sticky } from './routers.ts';
-import { coreArm, knowsPolicy } from './scheduler-core.ts';
+import { coreArm } from './scheduler-core.ts';
 import { thunderAgentTokenBudget } from './thunderagent-token-budget.ts';
 
 export const engineLoad = coreArm('engine-load', "the core, admission by the engine's own queue", {
@@ -22,10 +23,8 @@ export const residencyLearned = coreArm('residency-learned', 'the same, no engin
   capacityReported: false,
 });
 
-const hasResidency = knowsPolicy({ admission: 'residency' });
-
 /** The arm that the product uses when nothing is configured. */
-export const defaultArm = hasResidency ? residency : engineLoad;
+export const defaultArm = policySchema.parse({}).admission === 'residency' ? residency : engineLoad;
 
 export const arms: readonly ArmKind[] = [
   roundRobin,
@@ -37,5 +36,6 @@ export const arms: readonly ArmKind[] = [
   llmDAttainedService,
   thunderAgentTokenBudget,
   engineLoad,
-  ...(hasResidency ? [residency, residencyLearned] : []),
+  residency,
+  residencyLearned,
 ];

@@ -23,11 +23,6 @@ const proxy = 'proxy' as ProxyId;
 const model = 'm';
 const probeIntervalMs = 2_000;
 
-/** Whether this core knows every value of such a policy. */
-export function knowsPolicy(policy: CoreOptions['policy']): boolean {
-  return policySchema.safeParse(policy).success;
-}
-
 export function coreArm(name: string, about: string, options: CoreOptions): ArmKind {
   return { name, about, create: (arm) => createCoreArm(arm, options) };
 }
