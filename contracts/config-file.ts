@@ -17,6 +17,7 @@ export const apiSchema = z.enum([
   'messages',
   'embeddings',
   'rerank',
+  'score',
   'classify',
 ]);
 export type Api = z.infer<typeof apiSchema>;
@@ -37,7 +38,7 @@ export const replicaConfigSchema = z.strictObject({
   kind: z.enum(['generative', 'one-shot']).default('generative'),
   /** Model names; absent: asked from the replica's `/v1/models`. */
   models: z.array(z.string().min(1)).min(1).optional(),
-  /** Absent: `chat` for a generative replica, `classify` for a one-shot one. */
+  /** Absent: asked from the replica; what it does not tell is settled by {@link servedApis}. */
   apis: z.array(apiSchema).min(1).optional(),
   apiKeyEnv: environmentNameSchema.optional(),
   healthPath: z.string().startsWith('/').default('/health'),
@@ -98,7 +99,20 @@ export const toolServerSchema = z.union([
 ]);
 export type ToolServerConfig = z.infer<typeof toolServerSchema>;
 
-export const callerConfigSchema = z.strictObject({
+/** Limits a minute; an absent one does not limit. Enforced by the proxies, per caller. */
+export const rateLimitsSchema = z.strictObject({
+  requestsPerMinute: z.int().min(1).optional(),
+  /** Prompt tokens: an estimate on arrival, put right by what the engine reports. */
+  inputTokensPerMinute: z.int().min(1).optional(),
+  /** Known only when a reply has ended: the request after the one that reached the limit is refused. */
+  outputTokensPerMinute: z.int().min(1).optional(),
+});
+export type RateLimits = z.infer<typeof rateLimitsSchema>;
+
+/** The entry of `callers` whose limits hold for everyone without an entry of their own. */
+export const everyCaller = '*';
+
+export const callerConfigSchema = rateLimitsSchema.extend({
   /** Places in flight per unit of weight are what fairness evens out. */
   weight: z.number().positive().default(1),
 });
@@ -127,9 +141,16 @@ export type ConfigFile = z.infer<typeof configFileSchema>;
 export type ToolServers = ConfigFile['tools']['mcpServers'];
 export type Callers = ConfigFile['callers'];
 
-/** What a replica serves when its entry does not say: its kind decides. */
-export function servedApis(replica: Pick<ReplicaConfig, 'kind' | 'apis'>): readonly Api[] {
-  return replica.apis ?? (replica.kind === 'one-shot' ? ['classify'] : ['chat']);
+/**
+ * What a replica serves: what its entry says, else what it told when it was asked, else what its kind
+ * is there for.
+ * @param told null when it has not told.
+ */
+export function servedApis(
+  replica: Pick<ReplicaConfig, 'kind' | 'apis'>,
+  told: readonly Api[] | null = null,
+): readonly Api[] {
+  return replica.apis ?? told ?? (replica.kind === 'one-shot' ? ['classify'] : ['chat']);
 }
 
 /** One line per fault, each with its path, such as `pool[0].url: must be an http:// or https:// address`. */

@@ -6,7 +6,14 @@ export interface ErrorCodeEntry {
   /** HTTP status of the response. */
   readonly status: number;
   /** The `type` field of the OpenAI error body. */
-  readonly type: 'invalid_request_error' | 'not_found_error' | 'server_error' | 'overloaded_error';
+  readonly type:
+    | 'invalid_request_error'
+    | 'authentication_error'
+    | 'permission_error'
+    | 'not_found_error'
+    | 'rate_limit_error'
+    | 'server_error'
+    | 'overloaded_error';
   /** What it means and what the caller can do, for the reference. */
   readonly meaning: string;
 }
@@ -27,6 +34,21 @@ export const errorCodes = {
     type: 'invalid_request_error',
     meaning: 'A fermata header has a value it cannot have; the message names header and rule.',
   },
+  unauthorized: {
+    status: 401,
+    type: 'authentication_error',
+    meaning: 'No token, or one this installation does not know; send `Authorization: Bearer TOKEN`.',
+  },
+  forbidden: {
+    status: 403,
+    type: 'permission_error',
+    meaning: 'The token is known but may not do this; use one marked `admin`.',
+  },
+  rate_limited: {
+    status: 429,
+    type: 'rate_limit_error',
+    meaning: 'A limit of this caller is used up; try again after Retry-After seconds. The message names it.',
+  },
   body_too_large: {
     status: 413,
     type: 'invalid_request_error',
@@ -41,6 +63,12 @@ export const errorCodes = {
     status: 404,
     type: 'not_found_error',
     meaning: 'No replica of the pool serves this model; GET /v1/models lists what there is.',
+  },
+  unsupported_api: {
+    status: 404,
+    type: 'not_found_error',
+    meaning:
+      'Replicas serve this model, but none of them through this endpoint; the message names those they have.',
   },
   run_ended: {
     status: 409,

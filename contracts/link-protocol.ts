@@ -6,7 +6,7 @@
  * Order on a new connection: proxy sends `resync` first; scheduler answers `pool`, then decisions.
  */
 import { z } from 'zod';
-import { apiSchema, engineSchema } from './config-file.ts';
+import { apiSchema, engineSchema, rateLimitsSchema } from './config-file.ts';
 import { rejectCodes } from './error-codes.ts';
 import { callerSchema, proxyIdSchema, replicaIdSchema, runIdSchema, turnIdSchema } from './ids.ts';
 import { serviceClassSchema } from './service-class.ts';
@@ -108,6 +108,8 @@ export const schedulerMessageSchema = z.discriminatedUnion('type', [
     type: z.literal('pool'),
     replicas: z.array(poolReplicaSchema),
     streamIdleMs: z.int().min(1),
+    /** By caller; those of `everyCaller` hold for callers that are not named. Only callers with a limit. */
+    rateLimits: z.record(z.string(), rateLimitsSchema),
   }),
   z.strictObject({ type: z.literal('admit'), turn: turnIdSchema, replica: replicaIdSchema }),
   z.strictObject({ type: z.literal('reject'), turn: turnIdSchema, code: z.enum(rejectCodes) }),

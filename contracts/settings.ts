@@ -21,6 +21,12 @@ export interface Settings {
   readonly schedulerUrl: string | null;
   readonly proxyUrl: string | null;
   readonly taskQueue: string;
+  /** The token that opens every door and with which the services speak to each other; null: none. */
+  readonly token: string | null;
+  /** Path of the file of named tokens; null: none. */
+  readonly tokensFile: string | null;
+  /** Where rate limits are counted for several proxies; null: in each proxy's memory. */
+  readonly redisUrl: string | null;
 }
 
 /** A setting that cannot be used; its message is one readable line. */
@@ -46,6 +52,9 @@ const known = new Set([
   'FERMATA_PROXY_URL',
   'FERMATA_TASK_QUEUE',
   'FERMATA_ALLOW_OPEN',
+  'FERMATA_TOKEN',
+  'FERMATA_TOKENS_FILE',
+  'FERMATA_REDIS_URL',
 ]);
 
 /**
@@ -78,6 +87,8 @@ export function parseSettings(environment: Readonly<Record<string, string | unde
     throw new SettingsFault(`FERMATA_LOG_LEVEL: got '${logLevel}', expected one of ${logLevels.join(', ')}`);
   }
   const host = text('FERMATA_HOST') ?? '127.0.0.1';
+  const token = readToken(text('FERMATA_TOKEN'));
+  const tokensFile = text('FERMATA_TOKENS_FILE');
   if (!loopbackHosts.includes(host) && text('FERMATA_ALLOW_OPEN') !== '1') {
     throw new SettingsFault(
       `FERMATA_HOST: got '${host}', which others can reach without a token; expected a loopback address, or FERMATA_ALLOW_OPEN=1 beside it`,
@@ -99,5 +110,22 @@ export function parseSettings(environment: Readonly<Record<string, string | unde
     schedulerUrl: address('FERMATA_SCHEDULER_URL'),
     proxyUrl: address('FERMATA_PROXY_URL'),
     taskQueue: text('FERMATA_TASK_QUEUE') ?? 'fermata',
+    token,
+    tokensFile,
+    redisUrl: readRedisUrl(text('FERMATA_REDIS_URL')),
   });
+}
+
+/** The value is never part of the message: it is a secret. */
+function readToken(value: string | null): string | null {
+  if (value === null || /^[\x21-\x7e]{16,512}$/.test(value)) return value;
+  throw new SettingsFault(
+    'FERMATA_TOKEN: expected 16 to 512 printable ASCII characters without spaces, such as from `openssl rand -hex 32`',
+  );
+}
+
+/** A Redis address may hold a password, so it is not part of the message either. */
+function readRedisUrl(value: string | null): string | null {
+  if (value === null || /^rediss?:\/\/[^/]+/.test(value)) return value;
+  throw new SettingsFault('FERMATA_REDIS_URL: expected an address such as redis://127.0.0.1:6379/0');
 }

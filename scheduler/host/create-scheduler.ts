@@ -15,6 +15,7 @@ import { addRoutes } from './http-routes.ts';
 import { LinkServer } from './link-server.ts';
 import { createMetrics, type SchedulerMetrics } from './metrics.ts';
 import { createProber } from './prober.ts';
+import { rateLimitsOf } from './rate-limits.ts';
 import { startTicker } from './ticker.ts';
 
 const defaultProbeIntervalMs = 2_000;
@@ -54,11 +55,13 @@ export async function createScheduler(config: SchedulerConfig, deps: SchedulerDe
   const state = createState(config.policy, config.callers);
   const metrics = createMetrics(state);
   let poolSent = '';
+  let rateLimits = rateLimitsOf(config.callers);
 
   const poolMessage = (): SchedulerMessage => ({
     type: 'pool',
     replicas: describePool(state),
     streamIdleMs: state.policy.streamIdleMs,
+    rateLimits,
   });
   const tellPool = (): void => {
     const message = poolMessage();
@@ -88,6 +91,7 @@ export async function createScheduler(config: SchedulerConfig, deps: SchedulerDe
     },
   });
   const reconfigure = ({ pool, policy, callers }: PoolSettings): void => {
+    rateLimits = rateLimitsOf(callers);
     loop.submit({ type: 'poolChanged', replicas: pool, policy, callers });
     prober.watch(pool);
   };

@@ -12,6 +12,9 @@ describe('settings', () => {
       schedulerUrl: null,
       proxyUrl: null,
       taskQueue: 'fermata',
+      token: null,
+      tokensFile: null,
+      redisUrl: null,
     });
   });
 
@@ -34,7 +37,8 @@ describe('settings', () => {
     ['FERMATA_PROXY_URL', 'localhost:8080', 'expected an address such as http://'],
     ['FERMATA_HOST', '0.0.0.0', 'FERMATA_ALLOW_OPEN=1'],
     ['FERMATA_PROXI_PORT', '1', 'unknown setting; known are'],
-    ['FERMATA_TOKEN', 'secret', 'unknown setting'],
+    ['FERMATA_TOKEN', 'tooshort', 'expected 16 to 512'],
+    ['FERMATA_REDIS_URL', 'localhost:6379', 'expected an address such as redis://'],
   ])('stop the start at %s=%s with one line that names it', (name, value, words) => {
     const read = (): unknown => parseSettings({ [name]: value });
     expect(read).toThrow(SettingsFault);

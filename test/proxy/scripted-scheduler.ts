@@ -86,7 +86,7 @@ export async function startScriptedScheduler(options: {
   const take = (message: ProxyMessage): void => {
     messages.push(message);
     if (message.type === 'resync') {
-      send({ type: 'pool', replicas: [...pool], streamIdleMs });
+      send({ type: 'pool', replicas: [...pool], streamIdleMs, rateLimits: {} });
       for (const turn of message.inFlight) takenTurns.add(turn.spec.turn);
       for (const turn of message.held) arrived(turn.spec);
     }
@@ -112,7 +112,7 @@ export async function startScriptedScheduler(options: {
     setPool: (next, idleMs) => {
       pool = next;
       streamIdleMs = idleMs ?? streamIdleMs;
-      send({ type: 'pool', replicas: [...pool], streamIdleMs });
+      send({ type: 'pool', replicas: [...pool], streamIdleMs, rateLimits: {} });
     },
     close: async () => {
       for (const client of server.clients) client.terminate();

@@ -19,7 +19,7 @@ async function linkServer(): Promise<{ url: string; events: Submission[] }> {
   const links = new LinkServer({
     logger: pino({ level: 'silent' }),
     submit: (event) => void events.push(event),
-    poolMessage: () => ({ type: 'pool', replicas: [], streamIdleMs: 1_000 }),
+    poolMessage: () => ({ type: 'pool', replicas: [], streamIdleMs: 1_000, rateLimits: {} }),
     pingEveryMs: 20,
   });
   const server = createServer();
