@@ -1,38 +1,51 @@
 /** The recorded streams among the public cases, as bytes, each with how its transport ended. */
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { z } from 'zod';
+import { caseFile, type CaseFile } from '../case-file.ts';
 
 export interface StreamCase {
+  /** Case and variant, such as `S05 c_null_choices`; the variant of a case with one stream is `only`. */
   readonly name: string;
+  readonly case: CaseFile;
+  readonly variant: string;
   readonly writes: readonly Buffer[];
   readonly ending: 'end' | 'reset';
 }
 
-interface RecordedStream {
-  readonly writes: readonly { text?: string; hex?: string }[];
-  readonly then: 'end' | 'reset';
-}
+const recordedStreamSchema = z.looseObject({
+  writes: z.array(z.object({ text: z.string().optional(), hex: z.string().optional() })),
+  then: z.enum(['end', 'reset']),
+});
+
+const givenSchema = z.union([
+  z.looseObject({ variants: z.record(z.string(), recordedStreamSchema) }),
+  z
+    .looseObject({ upstream: recordedStreamSchema })
+    .transform(({ upstream }) => ({ variants: { only: upstream } })),
+]);
 
 const streamCaseIds = ['S01', 'S04', 'S05', 'S06', 'S08', 'S10', 'S12'];
 
-export function readCase(id: string): { title: string; given: Record<string, unknown> } {
-  const path = join(import.meta.dirname, '..', 'fixtures', 'cases', `${id}.json`);
-  return JSON.parse(readFileSync(path, 'utf8')) as { title: string; given: Record<string, unknown> };
+/** A case as it was recorded. */
+export function readCase(id: string): CaseFile {
+  return caseFile(id);
 }
 
-/** Every recorded stream, named `S05 c_null_choices` and the like. */
-export function streamCases(): StreamCase[] {
-  return streamCaseIds.flatMap((id) => {
-    const { given } = readCase(id);
-    const variants = (given['variants'] ?? { only: given['upstream'] }) as Record<string, RecordedStream>;
-    return Object.entries(variants).map(([variant, stream]) => ({
-      name: `${id} ${variant}`,
-      writes: stream.writes.map((write) =>
-        write.hex === undefined ? Buffer.from(write.text ?? '') : Buffer.from(write.hex, 'hex'),
-      ),
-      ending: stream.then,
-    }));
-  });
+/** Every recorded stream; of one case when `id` names it. */
+export function streamCases(id?: string): StreamCase[] {
+  return streamCaseIds
+    .filter((candidate) => id === undefined || candidate === id)
+    .flatMap((caseId) => {
+      const from = caseFile(caseId);
+      return Object.entries(givenSchema.parse(from.given).variants).map(([variant, stream]) => ({
+        name: `${caseId} ${variant}`,
+        case: from,
+        variant,
+        writes: stream.writes.map((write) =>
+          write.hex === undefined ? Buffer.from(write.text ?? '') : Buffer.from(write.hex, 'hex'),
+        ),
+        ending: stream.then,
+      }));
+    });
 }
 
 export function streamCase(name: string): StreamCase {
