@@ -77,6 +77,7 @@ function createContext(schedulerUrl: string, limits: ProxyLimits, deps: ProxyDep
   const turns = new LiveTurns({
     runs,
     send: (message) => link.send(message),
+    sendSoon: (message) => link.sendSoon(message),
     nowMs,
     maxHeld: limits.heldTurns,
   });

@@ -37,7 +37,7 @@ export async function serveTurn(
   let ticket: Ticket | null = null;
   try {
     const turn = await identify(context, api, request, arrivedAtMs, record);
-    if (turn.request.translate !== null) ownRun = turn.run;
+    if (turn.request.runState === 'own') ownRun = turn.run;
     const sink = turn.request.translate === null ? client : new GatheredReply(client);
     let attempt: Attempt | null = firstAttempt;
     while (attempt !== null) {
@@ -76,6 +76,7 @@ function arrive(context: ProxyContext, turn: Turn, attempt: Attempt, record: Tur
     maxTokens: request.maxTokens,
     prefix: [...request.conversation.prefix],
     ...(identity.turnNumber === null ? {} : { turnNumber: identity.turnNumber }),
+    ...(request.runState === 'none' ? { stateless: true } : {}),
   };
   record.attempts = attempt.number;
   const heldForMs = attempt.number === 1 ? 0 : context.nowMs() - turn.arrivedAtMs;
@@ -126,8 +127,7 @@ async function forward(
     keepBack: (status) => status === 503,
     onFirstByte: () => {
       record.firstByteMs ??= context.nowMs() - turn.arrivedAtMs;
-      // Once the bytes are on their way: telling of them must not delay them.
-      setImmediate(() => ticket.started());
+      ticket.started();
     },
     onByte: () => ticket.progressed(),
     onFinishing: rememberOnce(context, turn),
@@ -142,7 +142,7 @@ async function forward(
  * on the last bytes of this one.
  */
 function rememberOnce(context: ProxyContext, turn: Turn): (facts: ReplyFacts) => void {
-  let remembered = turn.request.translate !== null;
+  let remembered = turn.request.runState !== undefined;
   return (facts) => {
     if (remembered || (facts.finishReason === null && !facts.closed)) return;
     remembered = true;

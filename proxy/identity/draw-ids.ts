@@ -6,12 +6,20 @@ const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz
 /** The largest multiple of 62 that a byte can hold: bytes from it on are drawn again, for an even spread. */
 const evenBytes = 248;
 
+/** Drawn ahead, because a call for each id costs more than all the rest of it; a byte is used once. */
+const poolBytes = 4_096;
+let pool = Buffer.alloc(0);
+let poolAt = 0;
+
 function drawBase62(length: number): string {
   let text = '';
   while (text.length < length) {
-    for (const byte of randomBytes(length + 8)) {
-      if (byte < evenBytes && text.length < length) text += alphabet[byte % alphabet.length];
+    if (poolAt >= pool.length) {
+      pool = randomBytes(poolBytes);
+      poolAt = 0;
     }
+    const byte = pool[poolAt++] ?? evenBytes;
+    if (byte < evenBytes) text += alphabet[byte % alphabet.length];
   }
   return text;
 }

@@ -3,6 +3,7 @@
  * once and then every second. Each connection begins with a resync. It carries messages; what they mean is
  * decided by the turns, runs and pool that it is given.
  */
+import type { Duplex } from 'node:stream';
 import type { Logger } from 'pino';
 import { WebSocket, type RawData } from 'ws';
 import type { ProxyId, RunId } from '../../contracts/ids.ts';
@@ -23,6 +24,8 @@ const maxPendingEnds = 10_000;
 /** A connection that lasted less does not count as one: the next try waits. */
 const settledAfterMs = 1_000;
 const maxMessageBytes = 16 * 1024 * 1024;
+/** Longest that a message that can wait waits for one that cannot, to share its packet. */
+const lingerMs = 5;
 
 export interface LinkParts {
   readonly turns: LiveTurns;
@@ -45,6 +48,10 @@ export class LinkClient {
   #timers: NodeJS.Timeout[] = [];
   #pongSeen = true;
   readonly #pendingEnds = new Set<RunId>();
+  #lingering: ProxyMessage[] = [];
+  #lingerTimer: NodeJS.Timeout | null = null;
+  #uncork: (() => void) | null = null;
+  #stream: Duplex | null = null;
 
   /** @param schedulerUrl http or https address of the scheduler. */
   constructor(schedulerUrl: string, proxy: ProxyId) {
@@ -71,7 +78,20 @@ export class LinkClient {
 
   /** Sends a message, or drops it while the link is down: the next resync tells the state instead. */
   send(message: ProxyMessage): void {
-    if (this.#open) this.#socket?.send(JSON.stringify(message));
+    if (!this.#open) return;
+    this.#corkForThisTurnOfTheLoop();
+    this.#flushLingering();
+    this.#socket?.send(JSON.stringify(message));
+  }
+
+  /** As {@link send}, in order with it, but within {@link lingerMs}: for what nobody waits for. */
+  sendSoon(message: ProxyMessage): void {
+    if (!this.#open) return;
+    this.#lingering.push(message);
+    this.#lingerTimer ??= setTimeout(() => {
+      this.#corkForThisTurnOfTheLoop();
+      this.#flushLingering();
+    }, lingerMs);
   }
 
   /** Tells that a run has ended; kept until the link is up. */
@@ -87,6 +107,7 @@ export class LinkClient {
 
   /** Closes the link for good; resolves when the socket is closed. */
   async close(): Promise<void> {
+    this.#flushLingering();
     this.#closed = true;
     for (const timer of this.#timers) clearInterval(timer);
     if (this.#retryTimer !== null) clearTimeout(this.#retryTimer);
@@ -102,6 +123,28 @@ export class LinkClient {
     });
   }
 
+  #flushLingering(): void {
+    if (this.#lingerTimer !== null) clearTimeout(this.#lingerTimer);
+    this.#lingerTimer = null;
+    for (const message of this.#lingering) this.#socket?.send(JSON.stringify(message));
+    this.#lingering = [];
+  }
+
+  /**
+   * Messages of many turns that come up together leave in one write: a system call each is what a turn on
+   * this link would cost most.
+   */
+  #corkForThisTurnOfTheLoop(): void {
+    const stream = this.#stream;
+    if (stream === null || this.#uncork !== null) return;
+    stream.cork();
+    this.#uncork = () => {
+      this.#uncork = null;
+      stream.uncork();
+    };
+    setImmediate(this.#uncork);
+  }
+
   #connect(): void {
     this.#retryTimer = null;
     const socket = new WebSocket(this.#url, {
@@ -110,6 +153,9 @@ export class LinkClient {
       maxPayload: maxMessageBytes,
     });
     this.#socket = socket;
+    socket.on('upgrade', (response) => {
+      this.#stream = response.socket;
+    });
     socket.on('open', () => this.#opened());
     socket.on('message', (data) => this.#received(socket, data));
     socket.on('pong', () => {
@@ -150,6 +196,10 @@ export class LinkClient {
     const wasOpen = this.#open;
     this.#open = false;
     this.#socket = null;
+    this.#stream = null;
+    if (this.#lingerTimer !== null) clearTimeout(this.#lingerTimer);
+    this.#lingerTimer = null;
+    this.#lingering = [];
     if (this.#closed || parts === null) return;
     const settled = wasOpen && parts.nowMs() - this.#openedAtMs >= settledAfterMs;
     if (wasOpen)

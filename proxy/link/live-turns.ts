@@ -29,6 +29,7 @@ export class LiveTurns {
   readonly #turns = new Map<TurnId, LiveTurn>();
   readonly #runs: RunRegistry;
   readonly #send: (message: ProxyMessage) => void;
+  readonly #sendSoon: (message: ProxyMessage) => void;
   readonly #nowMs: () => number;
   readonly #maxHeld: number;
   #held = 0;
@@ -38,11 +39,14 @@ export class LiveTurns {
   constructor(options: {
     runs: RunRegistry;
     send: (message: ProxyMessage) => void;
+    /** In order with `send`, but may wait a few milliseconds for it. */
+    sendSoon: (message: ProxyMessage) => void;
     nowMs: () => number;
     maxHeld: number;
   }) {
     this.#runs = options.runs;
     this.#send = options.send;
+    this.#sendSoon = options.sendSoon;
     this.#nowMs = options.nowMs;
     this.#maxHeld = options.maxHeld;
   }
@@ -82,7 +86,7 @@ export class LiveTurns {
     };
     this.#turns.set(spec.turn, live);
     this.#held += 1;
-    this.#runs.turnHeld(spec, nowMs);
+    this.#runsOf(spec)?.turnHeld(spec, nowMs);
     if (live.delay === null) this.#announce(live);
     return {
       turn: spec.turn,
@@ -114,7 +118,7 @@ export class LiveTurns {
     live.replica = id;
     live.admittedAtMs = nowMs;
     this.#held -= 1;
-    this.#runs.turnAdmitted(live.spec, id, nowMs - live.heldSinceMs, nowMs);
+    this.#runsOf(live.spec)?.turnAdmitted(live.spec, id, nowMs - live.heldSinceMs, nowMs);
     live.decide({ kind: 'admitted', replica });
   }
 
@@ -139,7 +143,7 @@ export class LiveTurns {
   /** Ends all turns of a run that are here. */
   endRun(run: RunId): void {
     for (const [turn, live] of this.#turns) {
-      if (live.spec.run !== run) continue;
+      if (live.spec.run !== run || live.spec.stateless === true) continue;
       if (live.replica === null) this.#retract(live);
       this.abort(turn, 'run_ended');
     }
@@ -207,6 +211,11 @@ export class LiveTurns {
     };
   }
 
+  /** null: the turn is of no run, so none is remembered. */
+  #runsOf(spec: TurnSpec): RunRegistry | null {
+    return spec.stateless === true ? null : this.#runs;
+  }
+
   /** A ticket outlives its attempt: the same turn id may be live again by another one. */
   #isLive(live: LiveTurn): boolean {
     return this.#turns.get(live.spec.turn) === live;
@@ -237,14 +246,14 @@ export class LiveTurns {
     if (live.delay !== null) clearTimeout(live.delay);
     this.#turns.delete(live.spec.turn);
     this.#held -= 1;
-    this.#runs.turnDropped(live.spec.run);
+    this.#runsOf(live.spec)?.turnDropped(live.spec.run);
     live.decide(decision);
   }
 
   #started(live: LiveTurn): void {
     if (!this.#isLive(live) || live.replica === null || live.started) return;
     live.started = true;
-    this.#send({ type: 'turnStarted', turn: live.spec.turn });
+    this.#sendSoon({ type: 'turnStarted', turn: live.spec.turn });
   }
 
   #finished(live: LiveTurn, report: TurnReport): void {
@@ -253,7 +262,11 @@ export class LiveTurns {
     this.#turns.delete(turn);
     const usage = report.usage ?? null;
     const cachedTokens = report.cachedTokens ?? null;
-    this.#runs.turnFinished(live.spec.run, { outcome: report.outcome, usage, cachedTokens }, this.#nowMs());
+    this.#runsOf(live.spec)?.turnFinished(
+      live.spec.run,
+      { outcome: report.outcome, usage, cachedTokens },
+      this.#nowMs(),
+    );
     this.#send({
       type: 'turnFinished',
       turn,

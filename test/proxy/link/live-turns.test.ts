@@ -33,6 +33,7 @@ class Bench {
     this.turns = new LiveTurns({
       runs: this.runs,
       send: (message) => this.sent.push(message),
+      sendSoon: (message) => this.sent.push(message),
       nowMs: () => this.nowMs,
       maxHeld,
     });
