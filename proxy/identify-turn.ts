@@ -20,9 +20,9 @@ export async function identify(
   const identity = readIdentityHeaders(request.headers);
   const turnRequest = api.readRequest(await readBody(request, context.limits.bodyBytes));
   const { run, by } =
-    turnRequest.translate === null
+    turnRequest.runState === undefined
       ? identifyRun(identity, turnRequest.conversation, context.memory, drawRunId, context.nowMs())
-      : { run: drawRunId(), by: 'new' };
+      : { run: drawRunId(), by: turnRequest.runState };
   const serviceClass = turnRequest.class ?? identity.class;
   record.run = run;
   record.runBy = by;

@@ -25,7 +25,12 @@ export interface TurnRequest {
   readonly withholdUsage: boolean;
   /** Overrides the class that the headers name. */
   readonly class: ServiceClass | null;
-  /** Set when this request is one of ours: it is a run of its own, and a 200 is answered with this instead. */
+  /**
+   * Absent: it goes on with its client's run. `own`: a run of its own that ends with it. `none`: of no run, so
+   * a run header is ignored, the least loaded replica takes it and nothing is kept of it.
+   */
+  readonly runState?: 'own' | 'none';
+  /** Set when this request is one of ours: a 200 is answered with this instead. */
   readonly translate: ((reply: Buffer) => string) | null;
   streamReader(): FinishingReader;
   bodyReader(): ReplyReader;

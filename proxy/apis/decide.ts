@@ -34,6 +34,7 @@ function readRequest(body: Buffer): TurnRequest {
       api: 'classify',
       upstreamPath: '/classify',
       maxTokens: 0,
+      runState: 'none',
       conversation: readConversation({ model: shared.model, tools: undefined, messages: [request.input] }),
       bodyFor: (replica) => json({ model: modelOn(replica, request), input: request.input }),
       translate: (reply) => JSON.stringify(scoreClassification(reply)),
@@ -48,6 +49,7 @@ function readRequest(body: Buffer): TurnRequest {
     api: 'chat',
     upstreamPath: chatPath,
     maxTokens: 1,
+    runState: 'own',
     conversation: readConversation({ model: shared.model, tools: undefined, messages }),
     bodyFor: (replica) =>
       json({

@@ -7,7 +7,7 @@
  * caps all of it. Where the engine does not say, only that limits. The limit is at least one, so a lying or
  * stuck metric cannot stop the pool.
  */
-import type { AdmissionRule } from './admission-rule.ts';
+import type { AdmissionRule, Refusal } from './admission-rule.ts';
 import { assumedPlaces, configuredPlaces } from './places.ts';
 import type { Replica } from './state.ts';
 
@@ -21,15 +21,19 @@ export const engineLoad: AdmissionRule = {
     return Math.min(most, Math.max(1, running));
   },
   refusal(_state, replica, turn) {
-    const kept = turn.countsAs === 'batch' ? replica.pausedInteractive : 0;
-    if (replica.inFlight + kept < engineLoad.limit(replica)) return null;
-    return replica.inFlight < configuredPlaces(replica) ? 'engine_queue' : 'places';
+    return refusalByQueue(replica, turn.countsAs === 'batch' ? replica.pausedInteractive : 0);
   },
   fullness(replica) {
     const limit = engineLoad.limit(replica);
     return occupied(replica) / (Number.isFinite(limit) ? limit : assumedPlaces);
   },
 };
+
+/** @param keptPlaces places that are left free for others. */
+export function refusalByQueue(replica: Replica, keptPlaces: number): Refusal | null {
+  if (replica.inFlight + keptPlaces < engineLoad.limit(replica)) return null;
+  return replica.inFlight < configuredPlaces(replica) ? 'engine_queue' : 'places';
+}
 
 /** Turns in flight and runs that will come back from a pause; the engine's own count once it has a queue. */
 export function occupied(replica: Replica): number {

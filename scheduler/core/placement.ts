@@ -3,7 +3,8 @@
  * to 1; the weighted sum decides, then the smaller load in tokens and turns, then the order of the pool.
  */
 import { admissionRule } from './admission.ts';
-import { occupied } from './engine-load.ts';
+import type { AdmissionRule } from './admission-rule.ts';
+import { engineLoad, occupied } from './engine-load.ts';
 import { matchedShare } from './prefix-placement.ts';
 import { homeOf } from './routes.ts';
 import type { Replica, SchedulerState, Turn } from './state.ts';
@@ -32,7 +33,7 @@ const ownLastReplica: Score = {
 const spareLoad: Score = {
   name: 'spare-load',
   weight: 1,
-  score: (state, _turn, replica) => 1 - Math.min(1, admissionRule(state.policy).fullness(replica)),
+  score: (state, turn, replica) => 1 - Math.min(1, ruleFor(state, turn).fullness(replica)),
 };
 
 /** A turn that has just failed somewhere is tried elsewhere first. */
@@ -55,7 +56,7 @@ export function place(state: SchedulerState, turn: Turn, replicas: readonly Repl
   for (const replica of replicas) {
     let total = 0;
     for (const { weight, score } of scores) total += weight * score(state, turn, replica);
-    if (total > bestScore || (total === bestScore && best !== undefined && isLighter(replica, best))) {
+    if (total > bestScore || (total === bestScore && best !== undefined && isLighter(turn, replica, best))) {
       best = replica;
       bestScore = total;
     }
@@ -63,7 +64,12 @@ export function place(state: SchedulerState, turn: Turn, replicas: readonly Repl
   return best;
 }
 
-function isLighter(a: Replica, b: Replica): boolean {
-  const tokens = a.ledger.tokens - b.ledger.tokens;
+/** A turn of no run leaves nothing in memory, and the contexts of others are nothing to it. */
+function ruleFor(state: SchedulerState, turn: Turn): AdmissionRule {
+  return turn.run === null ? engineLoad : admissionRule(state.policy);
+}
+
+function isLighter(turn: Turn, a: Replica, b: Replica): boolean {
+  const tokens = turn.run === null ? 0 : a.ledger.tokens - b.ledger.tokens;
   return tokens === 0 ? occupied(a) < occupied(b) : tokens < 0;
 }

@@ -9,7 +9,7 @@
 import type { Policy } from '../../contracts/config-file.ts';
 import type { AdmissionRule } from './admission-rule.ts';
 import { isMeasurable } from './capacity.ts';
-import { engineLoad } from './engine-load.ts';
+import { engineLoad, refusalByQueue } from './engine-load.ts';
 import { footprintOf } from './footprint.ts';
 import { assumedPlaces, configuredPlaces } from './places.ts';
 import { isResidentOn } from './residence.ts';
@@ -23,7 +23,9 @@ export const residency: AdmissionRule = {
     isMeasurable(replica.capacity) ? configuredPlaces(replica) : engineLoad.limit(replica),
   refusal(state, replica, turn) {
     const { run } = turn;
-    if (run === null || !isMeasurable(replica.capacity)) return engineLoad.refusal(state, replica, turn);
+    if (!isMeasurable(replica.capacity)) return engineLoad.refusal(state, replica, turn);
+    // What is paused has its room in memory, and a turn of no run takes none of that.
+    if (run === null) return refusalByQueue(replica, 0);
     if (replica.inFlight >= configuredPlaces(replica)) return 'places';
     if (isResidentOn(run, replica) || replica.ledger.contexts === 0) return null;
     if (lacksMemory(replica)) return 'engine_queue';

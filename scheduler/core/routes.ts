@@ -8,9 +8,16 @@ import { Heap } from './heap.ts';
 import { isResidentOn } from './residence.ts';
 import type { CallerQueue, Lane, Replica, Route, Run, SchedulerState, Strand } from './state.ts';
 
-/** Embeddings, reranking and classification have no conversation: no affinity, no pause (rule 8). */
+/** Without a conversation there is no affinity and no pause (rule 8). */
+const statelessApis: ReadonlySet<Api> = new Set(['embeddings', 'rerank', 'score', 'classify']);
+
 export function keepsRunState(api: Api): boolean {
-  return api !== 'embeddings' && api !== 'rerank' && api !== 'classify';
+  return !statelessApis.has(api);
+}
+
+/** Whether turns of runs go there at all. */
+export function generates({ config }: Replica): boolean {
+  return config.kind === 'generative' && servedApis(config).some(keepsRunState);
 }
 
 /** Whether the kind and API of a member fit, whatever its models. */
@@ -67,7 +74,8 @@ export function homeOf(run: Run, model: string | null): Replica['id'] | null {
 export function routeFor(state: SchedulerState, strand: Strand): Route {
   const pin = strand.run === null ? null : pinOf(state, strand.run, strand.model, strand.api);
   if (pin !== null) return obtainRoute(state, `replica ${pin.id}`, pin, null, null);
-  const key = `model ${strand.api} ${strand.model ?? ''}`;
+  // Turns of no run stand on routes of their own: they never wait behind one that waits for memory.
+  const key = `${strand.run === null ? 'stateless' : 'model'} ${strand.api} ${strand.model ?? ''}`;
   return obtainRoute(state, key, null, strand.model, strand.api);
 }
 

@@ -7,7 +7,7 @@ import { judgeCache } from './cache-verdict.ts';
 import type { Effect, ProxyEvent } from './events.ts';
 import { noteFirstByte } from './latency-limit.ts';
 import { rememberLoss } from './losses.ts';
-import { knowledgeOf } from './routes.ts';
+import { generates, knowledgeOf } from './routes.ts';
 import { endRun } from './runs.ts';
 import type { Proxy, Replica, SchedulerState, Turn } from './state.ts';
 import { dropHeldTurn, heardOfTurn, holdTurn, record, reject, releaseTurn } from './turns.ts';
@@ -57,9 +57,11 @@ export function turnStarted(state: SchedulerState, event: EventOf<'turnStarted'>
   heardOfTurn(state, turn);
 }
 
-function firstByteCame(state: SchedulerState, { admittedAtMs }: Turn, replica: Replica): void {
+function firstByteCame(state: SchedulerState, { admittedAtMs, run }: Turn, replica: Replica): void {
   const { nowMs } = state;
   if (replica.config.limit !== 'latency') return;
+  // Beside the first byte of an embedding every generated one looks slow.
+  if (run === null && generates(replica)) return;
   if (noteFirstByte(replica.latency, { admittedAtMs, nowMs, inFlight: replica.inFlight })) {
     state.freed.add(replica);
   }

@@ -35,8 +35,9 @@ function createTurn(
   spec: TurnSpec,
   forMs: number,
 ): Turn | null {
-  const run = keepsRunState(spec.api) ? obtainRun(state, effects, spec) : null;
-  if (run === null && keepsRunState(spec.api)) return null;
+  const ofRun = spec.stateless !== true && keepsRunState(spec.api);
+  const run = ofRun ? obtainRun(state, effects, spec) : null;
+  if (run === null && ofRun) return null;
   const loss = takeLoss(state, spec);
   const heldSinceMs = state.nowMs - forMs;
   const turn: Turn = {
@@ -152,7 +153,7 @@ export function releaseTurn(state: SchedulerState, turn: Turn, report: TurnRepor
   state.freed.add(replica);
   correctCharge(state, turn, report);
   countInFlight(state, turn.caller, -1);
-  if (report.usage !== undefined) learnFrom(state, turn, replica, report.usage);
+  if (report.usage !== undefined && run !== null) learnFrom(state, turn, replica, report.usage);
   forgetTurn(state, turn);
   if (run === null) return;
   runReleased(state, run, turn, report);
