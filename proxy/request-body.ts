@@ -31,14 +31,18 @@ export async function readBody(request: IncomingMessage, limitBytes: number): Pr
       else chunks.length = 0;
       if (bytes > limitBytes * drainFactor) tooLarge();
     });
+    let ended = false;
     request.once('end', () => {
+      ended = true;
       const [only] = chunks;
       if (bytes > limitBytes) tooLarge();
       else resolve(chunks.length === 1 && only !== undefined ? only : Buffer.concat(chunks, bytes));
     });
-    // After `end` these change nothing any more.
-    const brokenOff = (): void =>
+    const brokenOff = (): void => {
+      // Every request closes; a fault made in vain would cost each of them its stack.
+      if (ended) return;
       reject(new Fault('invalid_request', 'the request broke off before its body was complete'));
+    };
     request.once('error', brokenOff);
     request.once('close', brokenOff);
   });
