@@ -52,7 +52,7 @@ export async function startServices(options: ServicesOptions): Promise<RunningSe
     );
     const proxy = keep(
       await createProxy(
-        { host, port: ports.proxy, schedulerUrl: scheduler.url },
+        { host, port: ports.proxy, schedulerUrl: scheduler.url, redisUrl: settings.redisUrl },
         { logger: logger('proxy'), environment },
       ),
     );

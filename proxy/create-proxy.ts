@@ -17,6 +17,8 @@ import { RunRegistry } from './link/run-registry.ts';
 import { answerMalformed } from './malformed-request.ts';
 import { createMetrics } from './metrics.ts';
 import type { ProxyContext } from './proxy-context.ts';
+import { RateLimiter } from './rate-limits/rate-limiter.ts';
+import type { SharedBudgets } from './rate-limits/shared-budgets.ts';
 import { addRoutes } from './routes.ts';
 
 export interface ProxyConfig {
@@ -25,6 +27,8 @@ export interface ProxyConfig {
   readonly port: number;
   /** http or https address of the scheduler. */
   readonly schedulerUrl: string;
+  /** Where rate limits are counted for several proxies; null or absent: in each proxy's memory. */
+  readonly redisUrl?: string | null;
   readonly limits?: Partial<ProxyLimits>;
 }
 
@@ -44,7 +48,8 @@ export interface Proxy {
 /** Resolves when it listens; the link to the scheduler may come up later. Rejects when the port is taken. */
 export async function createProxy(config: ProxyConfig, deps: ProxyDeps): Promise<Proxy> {
   const limits = { ...defaultLimits, ...config.limits };
-  const context = createContext(config.schedulerUrl, limits, deps);
+  const shared = await connectRedis(config.redisUrl ?? null, deps.logger);
+  const context = createContext(config.schedulerUrl, shared, limits, deps);
   const app = createServer(limits);
   const stop = { draining: false };
   addRoutes(app, context, stop);
@@ -53,6 +58,7 @@ export async function createProxy(config: ProxyConfig, deps: ProxyDeps): Promise
   const sweeper = setInterval(() => {
     context.memory.sweep(context.nowMs());
     context.runs.sweep(context.nowMs());
+    context.limiter.sweep(context.nowMs());
   }, limits.sweepEveryMs);
   const { port } = app.server.address() as AddressInfo;
   const host = config.host.includes(':') ? `[${config.host}]` : config.host;
@@ -69,7 +75,19 @@ export async function createProxy(config: ProxyConfig, deps: ProxyDeps): Promise
   };
 }
 
-function createContext(schedulerUrl: string, limits: ProxyLimits, deps: ProxyDeps): ProxyContext {
+/** The client is loaded only where there is a Redis: it costs some 20 MB. */
+async function connectRedis(url: string | null, logger: Logger): Promise<SharedBudgets | null> {
+  if (url === null) return null;
+  const { connectSharedBudgets } = await import('./rate-limits/shared-budgets.ts');
+  return await connectSharedBudgets(url, logger);
+}
+
+function createContext(
+  schedulerUrl: string,
+  shared: SharedBudgets | null,
+  limits: ProxyLimits,
+  deps: ProxyDeps,
+): ProxyContext {
   const nowMs = (): number => performance.now();
   const proxy = drawProxyId();
   const link = new LinkClient(schedulerUrl, proxy);
@@ -81,6 +99,17 @@ function createContext(schedulerUrl: string, limits: ProxyLimits, deps: ProxyDep
     nowMs,
     maxHeld: limits.heldTurns,
   });
+  const metrics = createMetrics({
+    active: () => turns.inFlightCount,
+    held: () => turns.heldCount,
+    linked: () => link.connected,
+  });
+  const limiter = new RateLimiter({
+    maxCallers: limits.limitedCallers,
+    shared,
+    nowMs,
+    onRefused: (limit) => metrics.rateLimited(limit),
+  });
   let turnCount = 0;
   return {
     link,
@@ -89,11 +118,8 @@ function createContext(schedulerUrl: string, limits: ProxyLimits, deps: ProxyDep
     pool: new ReplicaPool(),
     memory: new RunMemory({ maxEntries: limits.rememberedKeys, lifetimeMs: limits.forgetAfterMs }),
     agent: createEngineAgent(limits.connectTimeoutMs),
-    metrics: createMetrics({
-      active: () => turns.inFlightCount,
-      held: () => turns.heldCount,
-      linked: () => link.connected,
-    }),
+    limiter,
+    metrics,
     logger: deps.logger,
     limits,
     environment: deps.environment,
@@ -124,6 +150,7 @@ async function drainAndClose(app: FastifyInstance, context: ProxyContext): Promi
     await turns.whenNoneInFlight(limits.lastBytesMs);
   }
   await context.link.close();
+  await context.limiter.close();
   await context.agent.destroy();
   const cutOff = setTimeout(() => app.server.closeAllConnections(), limits.lastBytesMs);
   await closed;

@@ -9,7 +9,7 @@ import { readBody } from './request-body.ts';
 import type { TurnRecord } from './turn-record.ts';
 import type { Turn } from './turn.ts';
 
-/** @throws Fault for a header or body that cannot be taken. */
+/** @throws Fault for a header or body that cannot be taken, and for a caller that has used up its limits. */
 export async function identify(
   context: ProxyContext,
   api: ApiDescriptor,
@@ -32,5 +32,10 @@ export async function identify(
   const pinnedTo = context.runs.pinnedReplica(run);
   const id = context.nextTurnId();
   record.turn = id;
-  return { id, request: turnRequest, identity, class: serviceClass, run, pinnedTo, arrivedAtMs };
+  const limits = context.pool.rateLimitsOf(identity.caller);
+  const charge =
+    limits === null
+      ? null
+      : await context.limiter.take(identity.caller, limits, turnRequest.conversation.promptTokens);
+  return { id, request: turnRequest, identity, class: serviceClass, run, pinnedTo, arrivedAtMs, charge };
 }

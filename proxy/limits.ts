@@ -24,6 +24,8 @@ export interface ProxyLimits {
   readonly liveRuns: number;
   /** Conversations and tool-call ids remembered; the oldest ones are forgotten above. */
   readonly rememberedKeys: number;
+  /** Callers whose use of their rate limits is counted; the longest idle ones begin anew above. */
+  readonly limitedCallers: number;
   /** Runs and conversations without activity for this long are forgotten. */
   readonly forgetAfterMs: number;
   readonly sweepEveryMs: number;
@@ -48,6 +50,7 @@ export const defaultLimits: ProxyLimits = {
   heldTurns: 100_000,
   liveRuns: 100_000,
   rememberedKeys: 100_000,
+  limitedCallers: 20_000,
   forgetAfterMs: 30 * 60_000,
   sweepEveryMs: 60_000,
   queueFullRetries: 3,

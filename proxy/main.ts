@@ -11,6 +11,7 @@ async function main(): Promise<void> {
       host: settings.host,
       port: settings.ports.proxy,
       schedulerUrl: settings.schedulerUrl ?? `http://127.0.0.1:${settings.ports.scheduler}`,
+      redisUrl: settings.redisUrl,
     },
     { logger, environment: process.env },
   );

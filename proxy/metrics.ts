@@ -11,6 +11,7 @@ export interface ProxyMetrics {
   readonly registry: Registry;
   observe(record: TurnRecord): void;
   upstreamError(kind: string): void;
+  rateLimited(limit: string): void;
 }
 
 /** @param gauges read at each scrape. */
@@ -57,6 +58,12 @@ export function createMetrics(gauges: {
     labelNames: ['kind'],
     registers,
   });
+  const limited = new Counter({
+    name: 'fermata_proxy_rate_limited_total',
+    help: 'Requests refused by a rate limit of their caller, by limit.',
+    labelNames: ['limit'],
+    registers,
+  });
   gauge('fermata_proxy_active', 'Turns in flight.', gauges.active);
   gauge('fermata_proxy_held', 'Turns held.', gauges.held);
   gauge('fermata_proxy_link_up', 'Whether the scheduler is linked.', () => (gauges.linked() ? 1 : 0));
@@ -67,6 +74,7 @@ export function createMetrics(gauges: {
   return {
     registry,
     upstreamError: (kind) => errors.inc({ kind }),
+    rateLimited: (limit) => limited.inc({ limit }),
     observe: (record) => {
       requests.inc({ api: record.api, status: String(record.status) });
       if (record.class === null) return;

@@ -9,6 +9,7 @@ import type { LiveTurns } from './link/live-turns.ts';
 import type { ReplicaPool } from './link/replica-pool.ts';
 import type { RunRegistry } from './link/run-registry.ts';
 import type { ProxyMetrics } from './metrics.ts';
+import type { RateLimiter } from './rate-limits/rate-limiter.ts';
 
 export interface ProxyContext {
   readonly link: LinkClient;
@@ -16,6 +17,7 @@ export interface ProxyContext {
   readonly runs: RunRegistry;
   readonly pool: ReplicaPool;
   readonly memory: RunMemory;
+  readonly limiter: RateLimiter;
   readonly agent: Agent;
   readonly metrics: ProxyMetrics;
   readonly logger: Logger;

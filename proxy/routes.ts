@@ -84,10 +84,16 @@ function addStatusRoutes(app: FastifyInstance, context: ProxyContext): void {
       ready,
       dependencies: {
         scheduler: { url: context.link.url, linked: context.link.connected },
+        // Away, each proxy counts alone: no reason to take it out of service.
+        ...(context.limiter.redis === null ? {} : { redis: redisState(context.limiter.redis) }),
         replicas: { healthy, of: replicas.length, modelsWithout: modelsWithoutReplica(replicas) },
       },
     };
   });
+}
+
+function redisState({ address, up }: { address: string; up: boolean }): object {
+  return { address, up, countedBy: up ? 'redis' : 'this proxy' };
 }
 
 function send(reply: FastifyReply, fault: Fault): void {

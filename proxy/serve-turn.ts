@@ -17,6 +17,8 @@ import { identify } from './identify-turn.ts';
 import type { Decision, Ticket } from './link/ticket.ts';
 import { firstAttempt, nextAttempt, type Attempt } from './next-attempt.ts';
 import type { ProxyContext } from './proxy-context.ts';
+import type { Charge } from './rate-limits/rate-limiter.ts';
+import { spentOf } from './rate-limits/spent.ts';
 import { refusalFault } from './refusal-fault.ts';
 import type { ReplyFacts } from './reply/reply-facts.ts';
 import { emptyRecord, type TurnRecord } from './turn-record.ts';
@@ -35,8 +37,10 @@ export async function serveTurn(
   const client = new ClientExchange(request, response, context.limits.clientStallMs);
   let ownRun: RunId | null = null;
   let ticket: Ticket | null = null;
+  let charge: Charge | null = null;
   try {
     const turn = await identify(context, api, request, arrivedAtMs, record);
+    charge = turn.charge;
     if (turn.request.runState === 'own') ownRun = turn.run;
     const sink = turn.request.translate === null ? client : new GatheredReply(client);
     let attempt: Attempt | null = firstAttempt;
@@ -55,6 +59,7 @@ export async function serveTurn(
   } finally {
     // Whatever went wrong above, nothing stays held and no place stays taken.
     ticket?.abandon();
+    charge?.settle();
     if (ownRun !== null) endRun(context, ownRun);
     record.totalMs = context.nowMs() - arrivedAtMs;
     if (response.headersSent) record.status = response.statusCode;
@@ -161,6 +166,7 @@ function report(
   const told = reportOf(result, turn.request.conversation.promptTokens);
   ticket.started();
   ticket.finished(told);
+  turn.charge?.note(spentOf(result, told, turn.request.conversation.promptTokens));
   record.outcome = told.outcome;
   record.reason = reasonOf(result);
   record.tokensIn = told.usage?.promptTokens ?? null;

@@ -6,6 +6,7 @@ import type { TurnRequest } from './apis/api-descriptor.ts';
 import type { ClientExchange } from './client-exchange.ts';
 import type { IdentityHeaders } from './identity/identity-headers.ts';
 import type { Decision } from './link/ticket.ts';
+import type { Charge } from './rate-limits/rate-limiter.ts';
 import type { ReplySink } from './reply-sink.ts';
 import type { TurnRecord } from './turn-record.ts';
 
@@ -20,6 +21,8 @@ export interface Turn {
   /** The replica its run is bound to; null when it may go anywhere. */
   readonly pinnedTo: ReplicaId | null;
   readonly arrivedAtMs: number;
+  /** What it has taken of its caller's rate limits; null: there are none. */
+  readonly charge: Charge | null;
 }
 
 /** Where the client is, and where the reply goes: the same but for replies that are translated. */
@@ -34,5 +37,6 @@ export type Admission = Extract<Decision, { kind: 'admitted' }>;
 export function ownHeaders(turn: Turn, record: TurnRecord): string[] {
   const pairs = [responseHeaders.runId, turn.run, responseHeaders.heldMs, String(Math.round(record.heldMs))];
   if (record.replica !== null) pairs.push(responseHeaders.replica, record.replica);
+  if (turn.charge !== null) pairs.push(...turn.charge.headers);
   return pairs;
 }

@@ -20,19 +20,23 @@ interface Rule {
 const service = ['fastify', 'pino', 'prom-client', 'node:'];
 const rules: Readonly<Record<string, Rule>> = {
   contracts: { folders: [], packages: ['zod'] },
+  auth: { folders: ['contracts'], packages: ['zod', 'yaml', 'pino', 'node:'] },
   'scheduler/core': { folders: ['contracts'], packages: [] },
   'scheduler/host': {
-    folders: ['scheduler/core', 'contracts'],
+    folders: ['scheduler/core', 'auth', 'contracts'],
     packages: [...service, 'ws', 'undici', 'zod', 'yaml'],
   },
-  proxy: { folders: ['contracts'], packages: [...service, 'undici', 'ws', 'zod', 'eventsource-parser'] },
+  proxy: {
+    folders: ['auth', 'contracts'],
+    packages: [...service, 'undici', 'ws', 'zod', 'eventsource-parser', '@redis/client'],
+  },
   workflows: {
     folders: ['contracts'],
     packages: ['@temporalio/workflow', '@temporalio/common'],
     typeFolders: ['activities'],
   },
   activities: {
-    folders: ['contracts'],
+    folders: ['auth', 'contracts'],
     packages: [
       ...service,
       '@temporalio/worker',
@@ -42,6 +46,7 @@ const rules: Readonly<Record<string, Rule>> = {
       '@temporalio/envconfig',
       '@modelcontextprotocol/client',
       'openai',
+      'eventsource-parser',
       'ajv',
       'ajv-formats',
       'jsonrepair',
@@ -51,7 +56,7 @@ const rules: Readonly<Record<string, Rule>> = {
     ],
   },
   'mcp-server': {
-    folders: ['contracts'],
+    folders: ['auth', 'contracts'],
     packages: [
       ...service,
       '@modelcontextprotocol/server',

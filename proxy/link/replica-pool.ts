@@ -1,6 +1,6 @@
-/** The pool as the scheduler last told it. Pure. It is empty until the first message. */
-import type { Api } from '../../contracts/config-file.ts';
-import type { ReplicaId } from '../../contracts/ids.ts';
+/** The pool, and the rate limits of callers, as the scheduler last told them. Pure. Empty until the first message. */
+import { everyCaller, type Api, type RateLimits } from '../../contracts/config-file.ts';
+import type { Caller, ReplicaId } from '../../contracts/ids.ts';
 import type { PoolReplica, SchedulerMessage } from '../../contracts/link-protocol.ts';
 
 type PoolMessage = Extract<SchedulerMessage, { type: 'pool' }>;
@@ -8,6 +8,7 @@ type PoolMessage = Extract<SchedulerMessage, { type: 'pool' }>;
 export class ReplicaPool {
   #replicas = new Map<ReplicaId, PoolReplica>();
   #streamIdleMs = 300_000;
+  #rateLimits: ReadonlyMap<string, RateLimits> = new Map();
   #known = false;
   readonly #waiting = new Set<() => void>();
 
@@ -28,6 +29,7 @@ export class ReplicaPool {
   update(message: PoolMessage): void {
     this.#replicas = new Map(message.replicas.map((replica) => [replica.id, replica]));
     this.#streamIdleMs = message.streamIdleMs;
+    this.#rateLimits = new Map(Object.entries(message.rateLimits));
     this.#known = true;
     for (const resolve of this.#waiting) resolve();
     this.#waiting.clear();
@@ -35,6 +37,13 @@ export class ReplicaPool {
 
   get(id: ReplicaId): PoolReplica | null {
     return this.#replicas.get(id) ?? null;
+  }
+
+  /** The caller's own limits, else those for everyone; null: none, which costs a turn nothing. */
+  rateLimitsOf(caller: Caller): RateLimits | null {
+    if (this.#rateLimits.size === 0) return null;
+    const limits = this.#rateLimits.get(caller) ?? this.#rateLimits.get(everyCaller);
+    return limits === undefined || Object.keys(limits).length === 0 ? null : limits;
   }
 
   /** Whether a healthy replica other than `id` serves this model through this API. */
