@@ -22,6 +22,11 @@ export const apiSchema = z.enum([
 ]);
 export type Api = z.infer<typeof apiSchema>;
 
+/** Whether its requests are turns of runs: what has no conversation has no affinity and no pause. */
+export function keepsRunState(api: Api): boolean {
+  return api !== 'embeddings' && api !== 'rerank' && api !== 'score' && api !== 'classify';
+}
+
 const httpUrlSchema = z
   .url({ protocol: /^https?$/, error: 'must be an http:// or https:// address' })
   .transform((url) => url.replace(/\/+$/, ''));

@@ -1,5 +1,7 @@
 /** The words with which a turn is refused that never reached, or had to leave, its engine. Pure. */
+import { keepsRunState, type Api } from '../contracts/config-file.ts';
 import type { ErrorCode } from '../contracts/error-codes.ts';
+import type { PoolReplica } from '../contracts/link-protocol.ts';
 import { Fault } from './faults.ts';
 
 const overloadedRetrySeconds = 5;
@@ -25,4 +27,37 @@ export function refusalFault(code: ErrorCode, model: string | null): Fault {
     default:
       return new Fault(code, `the turn was refused: ${code}`);
   }
+}
+
+/**
+ * The fault for a turn that no replica of the pool can take: because nobody serves its model, or nobody who
+ * does serves it through this endpoint. Whether a replica is healthy changes nothing: such turns wait.
+ */
+export function unservedFault(
+  { model, api }: { readonly model: string | null; readonly api: Api },
+  pool: readonly PoolReplica[],
+): Fault {
+  const serving = pool.filter((replica) => model === null || replica.models.includes(model));
+  const apis = [...new Set(serving.flatMap((replica) => replica.apis))];
+  if (serving.length === 0 || apis.includes(api)) {
+    return keepsRunState(api) || model === null
+      ? refusalFault('unknown_model', model)
+      : new Fault('unknown_model', `no replica serves model '${model}'`);
+  }
+  const what = model === null ? api : `${api} for model '${model}'`;
+  const canBeAdded = serving.some(({ kind }) => kind === 'generative' || !keepsRunState(api));
+  const remedy = `${canBeAdded ? `add "${api}" to the apis of one that can, or ` : ''}send this request to another endpoint`;
+  return new Fault(
+    'unsupported_api',
+    `no replica serves ${what}; ${namesOf(serving)} ${serving.length === 1 ? 'serves' : 'serve'} ${apis.join(', ')}: ${remedy}`,
+  );
+}
+
+/** A pool can be large. */
+const maxNamed = 3;
+
+function namesOf(replicas: readonly PoolReplica[]): string {
+  const names = replicas.slice(0, maxNamed).map((replica) => replica.id);
+  const more = replicas.length - names.length;
+  return `${names.join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
 }

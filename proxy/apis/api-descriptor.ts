@@ -12,8 +12,8 @@ import type { FinishingReader } from '../reply/usage-withholder.ts';
 export interface TurnRequest {
   /** What a replica must serve. */
   readonly api: Api;
-  /** Below a replica's root. */
-  readonly upstreamPath: string;
+  /** Below a replica's root; a function where it is not the same on all. */
+  readonly upstreamPath: string | ((replica: PoolReplica) => string);
   /** null: whatever the pool serves. */
   readonly model: string | null;
   /** Tokens the request allows for the reply; null when it sets no limit. */

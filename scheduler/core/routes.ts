@@ -2,18 +2,11 @@
  * Which replicas a turn may go to (rules 1 and 3): by model and API, or the one replica to which its run
  * is pinned. Health and room are not asked here but at admission.
  */
-import { servedApis, type Api } from '../../contracts/config-file.ts';
+import { keepsRunState, servedApis, type Api } from '../../contracts/config-file.ts';
 import { callerQueueBefore } from './order.ts';
 import { Heap } from './heap.ts';
 import { isResidentOn } from './residence.ts';
 import type { CallerQueue, Lane, Replica, Route, Run, SchedulerState, Strand } from './state.ts';
-
-/** Without a conversation there is no affinity and no pause (rule 8). */
-const statelessApis: ReadonlySet<Api> = new Set(['embeddings', 'rerank', 'score', 'classify']);
-
-export function keepsRunState(api: Api): boolean {
-  return !statelessApis.has(api);
-}
 
 /** Whether turns of runs go there at all. */
 export function generates({ config }: Replica): boolean {

@@ -2,6 +2,7 @@
  * The life of a turn: held, in flight, gone. Each function keeps all counts right (run, caller, replica,
  * proxy, deadlines); which turn goes when and where is decided elsewhere.
  */
+import { keepsRunState } from '../../contracts/config-file.ts';
 import type { RejectCode } from '../../contracts/error-codes.ts';
 import type { TurnSpec } from '../../contracts/link-protocol.ts';
 import { chargeAdmission, correctCharge } from './charges.ts';
@@ -13,7 +14,6 @@ import { takeLoss } from './losses.ts';
 import { dequeue, enqueue, rerouteRun } from './queue.ts';
 import { notePrefix } from './prefix-placement.ts';
 import { isResidentOn } from './residence.ts';
-import { keepsRunState } from './routes.ts';
 import { obtainRun, runAdmitted, runHeld, runReleased, runUnheld } from './runs.ts';
 import type { Proxy, Replica, SchedulerState, Turn } from './state.ts';
 import { learnFrom } from './usage-learning.ts';

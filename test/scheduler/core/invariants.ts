@@ -5,7 +5,8 @@
 import { mayTake, mustWaitFor } from '../../../scheduler/core/precedence.ts';
 import { firstOf } from '../../../scheduler/core/queue.ts';
 import { laneRank, turnBefore } from '../../../scheduler/core/order.ts';
-import { keepsRunState, pinOf, serves } from '../../../scheduler/core/routes.ts';
+import { keepsRunState } from '../../../contracts/config-file.ts';
+import { pinOf, serves } from '../../../scheduler/core/routes.ts';
 import { prefixBlockTokens } from '../../../scheduler/core/limits.ts';
 import type { Context } from '../../../scheduler/core/ledger.ts';
 import type { Lane, Replica, Run, SchedulerState, Turn } from '../../../scheduler/core/state.ts';
@@ -177,7 +178,8 @@ function misplaced(state: SchedulerState, held: readonly Turn[]): string[] {
       broken.push(`${spec.turn} stands on ${lane?.route.key ?? 'no route'}, its pin is ${pin?.id ?? 'none'}`);
     }
     if (lane?.rank !== rank) broken.push(`${spec.turn} stands in lane ${String(lane?.rank)}, not ${rank}`);
-    if (run === null && keepsRunState(spec.api)) broken.push(`${spec.turn} has no run`);
+    if (run === null && keepsRunState(spec.api) && spec.stateless !== true)
+      broken.push(`${spec.turn} has no run`);
   }
   return broken;
 }
