@@ -4,6 +4,9 @@ import { runIdSchema } from '../contracts/ids.ts';
 import type { ApiDescriptor } from './apis/api-descriptor.ts';
 import { chatCompletions } from './apis/chat-completions.ts';
 import { decide } from './apis/decide.ts';
+import { embeddings } from './apis/embeddings.ts';
+import { rerankApis } from './apis/rerank.ts';
+import { score } from './apis/score.ts';
 import { endRun } from './end-run.ts';
 import { Fault, faultReply, toFault } from './faults.ts';
 import { listModels, modelsWithoutReplica } from './models-list.ts';
@@ -12,7 +15,7 @@ import { refusalFault } from './refusal-fault.ts';
 import { serveTurn } from './serve-turn.ts';
 
 /** Endpoints whose requests are turns. */
-const turnApis: readonly ApiDescriptor[] = [chatCompletions, decide];
+const turnApis: readonly ApiDescriptor[] = [chatCompletions, decide, embeddings, ...rerankApis, score];
 
 /** How long a request for the pool waits for the scheduler to tell it. */
 const poolWaitMs = 5_000;

@@ -3,12 +3,14 @@
  * elsewhere; what happens in which order is here. It decides neither where nor when a turn goes.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { ErrorCode } from '../contracts/error-codes.ts';
 import type { RunId } from '../contracts/ids.ts';
 import type { TurnSpec } from '../contracts/link-protocol.ts';
 import type { ApiDescriptor } from './apis/api-descriptor.ts';
 import { ClientExchange } from './client-exchange.ts';
 import { conclude, fail } from './conclude-turn.ts';
 import { endRun } from './end-run.ts';
+import type { Fault } from './faults.ts';
 import { upstreamRequestHeaders } from './forward/hop-headers.ts';
 import { Relay, type RelayResult } from './forward/relay.ts';
 import { replicaKey, upstreamAddress } from './forward/upstream-target.ts';
@@ -19,7 +21,7 @@ import { firstAttempt, nextAttempt, type Attempt } from './next-attempt.ts';
 import type { ProxyContext } from './proxy-context.ts';
 import type { Charge } from './rate-limits/rate-limiter.ts';
 import { spentOf } from './rate-limits/spent.ts';
-import { refusalFault } from './refusal-fault.ts';
+import { refusalFault, unservedFault } from './refusal-fault.ts';
 import type { ReplyFacts } from './reply/reply-facts.ts';
 import { emptyRecord, type TurnRecord } from './turn-record.ts';
 import { reasonOf, reportOf, upstreamErrorKind } from './turn-report.ts';
@@ -48,7 +50,7 @@ export async function serveTurn(
       ticket = arrive(context, turn, attempt, record);
       const decision = await hold(context, client, ticket, record);
       if (decision.kind === 'abandoned') return;
-      if (decision.kind === 'refused') throw refusalFault(decision.code, turn.request.model);
+      if (decision.kind === 'refused') throw refusal(context, turn, decision.code);
       const result = await forward(context, turn, decision, ticket, { client, sink }, record);
       report(context, turn, ticket, result, record);
       attempt = nextAttempt(result, attempt, circumstances(context, turn, decision));
@@ -105,6 +107,12 @@ async function hold(
   return decision;
 }
 
+function refusal(context: ProxyContext, { request }: Turn, code: ErrorCode): Fault {
+  return code === 'unknown_model'
+    ? unservedFault(request, context.pool.replicas)
+    : refusalFault(code, request.model);
+}
+
 async function forward(
   context: ProxyContext,
   turn: Turn,
@@ -116,11 +124,13 @@ async function forward(
   const { replica } = admission;
   const { request } = turn;
   const key = replicaKey(replica, context.environment);
+  const { upstreamPath } = request;
+  const path = typeof upstreamPath === 'string' ? upstreamPath : upstreamPath(replica);
   const relay = new Relay({
     agent: context.agent,
     client: sink,
     upstream: {
-      ...upstreamAddress(replica, request.upstreamPath, client.request.url),
+      ...upstreamAddress(replica, path, client.request.url),
       headers: upstreamRequestHeaders(client.request.rawHeaders, key),
       body: request.bodyFor(replica),
     },
