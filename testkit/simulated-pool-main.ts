@@ -9,6 +9,7 @@
  * outlives its parent. A configuration that cannot be read: one line on stderr, exit 1.
  */
 import { z } from 'zod';
+import { apiSchema } from '../contracts/config-file.ts';
 import { callShapes } from './sim-engine/core/directives.ts';
 import { startSimEngine, type SimEngine, type SimEngineOptions } from './sim-engine/host.ts';
 import { dialects } from './sim-engine/metrics-text.ts';
@@ -22,6 +23,9 @@ const engineSchema = z.strictObject({
   model: z.string().min(1).default('sim-small'),
   dialect: z.enum(dialects).default('vllm'),
   kind: z.enum(['generative', 'one-shot']).default('generative'),
+  /** Default: those of its kind. */
+  apis: z.array(apiSchema).min(1).optional(),
+  openApi: z.boolean().optional(),
   /** What a one-shot engine tells apart. */
   labels: z.array(z.string().min(1)).min(2).optional(),
   classifyMs: z.number().min(0).optional(),

@@ -14,7 +14,8 @@ import {
 } from '../../mcp-server/create-mcp-server.ts';
 import { createProxy } from '../../proxy/create-proxy.ts';
 import { createScheduler } from '../../scheduler/host/create-scheduler.ts';
-import { startSimEngine, type HeldStream } from '../../testkit/sim-engine/host.ts';
+import type { HeldStream } from '../../testkit/sim-engine/holds.ts';
+import { startSimEngine } from '../../testkit/sim-engine/host.ts';
 import { startToolServer } from '../../testkit/tool-server/host.ts';
 
 export interface StackOptions {

@@ -1,28 +1,31 @@
 /**
- * The simulated engine behind HTTP, in real time: chat completions with and without streaming, `/classify`,
- * `/v1/models`, `/health`, `/metrics` and the descriptive endpoints of the engine whose dialect it speaks.
- * What it says is scripted (core/script.ts) and can be directed from within a message (core/directives.ts).
+ * The simulated engine behind HTTP, in real time: the APIs of apis/table.ts, `/v1/models`, `/health`,
+ * `/metrics`, `/openapi.json` and the descriptive endpoints of the engine whose dialect it speaks. What it
+ * says is scripted (core/script.ts) and can be directed from within a message (core/directives.ts),
+ * whichever API the message came by; every API is computed by the same engine (core/advance.ts), so they
+ * share its places, its queue and its prefix cache.
  *
  * A test in the same process sees every request, waits for conditions without sleeping, orders faults, takes
  * the engine down, and holds streams to let them pass event by event. From another process: `GET
  * /sim/state`, `POST /sim/faults` with `{fault, times?, runId?}`.
- *
- * Not here: `/v1/messages`, `/v1/responses`, `/v1/embeddings`.
  */
 import { randomBytes } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import type { ChatParts } from './chat-turn.ts';
+import type { Api } from '../../contracts/config-file.ts';
+import { createResponseStore } from './apis/response-store.ts';
+import { apisOfKind } from './apis/table.ts';
 import type { EngineConfig } from './core/engine-config.ts';
 import type { Fault } from './core/directives.ts';
 import type { EngineState } from './core/engine-state.ts';
 import { defaultScriptOptions, type ScriptOptions } from './core/script.ts';
 import { createEngineDriver } from './engine-driver.ts';
 import { createFaultPlan } from './fault-plan.ts';
+import { createHolds, type HeldStream } from './holds.ts';
 import type { Dialect } from './metrics-text.ts';
 import { createRequestLog, type RequestLog, type RequestRecord } from './request-log.ts';
-import type { ReplyStream } from './reply-stream.ts';
 import { serveRequest, type Availability } from './routes.ts';
+import type { TurnParts } from './serve-turn.ts';
 import { listen, listenAgain } from '../listen.ts';
 
 export interface SimEngineOptions {
@@ -34,11 +37,15 @@ export interface SimEngineOptions {
   readonly model?: string;
   /** Default `vllm`. */
   readonly dialect?: Dialect;
-  /** `one-shot`: serves `/classify` and no chat. Default `generative`. */
+  /** What it serves unless `apis` says so, and how long its steps take. Default `generative`. */
   readonly kind?: 'generative' | 'one-shot';
+  /** Requests of other APIs are answered with 404. Default: those of its kind, see apis/table.ts. */
+  readonly apis?: readonly Api[];
+  /** Tell of its paths at `/openapi.json`, as vLLM and SGLang do; llama.cpp never does. Default true. */
+  readonly openApi?: boolean;
   /** What a one-shot engine tells apart. Default `positive`, `negative`. */
   readonly labels?: readonly string[];
-  /** How long a classification takes, in milliseconds before `timeScale`. Default 20. */
+  /** How long a step of a one-shot engine takes, in milliseconds before `timeScale`. Default 20. */
   readonly classifyMs?: number;
   /** Real milliseconds for one of the engine's. Default 1; 0.1 is ten times faster, 0 without any delay. */
   readonly timeScale?: number;
@@ -58,23 +65,12 @@ export interface SimEngineOptions {
   readonly maxRecords?: number;
 }
 
-/** A stream that a test holds: the engine works, its bytes wait. */
-export interface HeldStream {
-  /** When the request has come in and was not refused or failed by a fault. */
-  readonly arrived: Promise<RequestRecord>;
-  /** Lets the next `count` events pass (default 1), as soon as the engine has them. */
-  release(count?: number): void;
-  releaseAll(): void;
-  /** Closes the connection after what has passed. */
-  cut(): void;
-}
-
 export interface SimEngine extends Pick<RequestLog, 'waitFor'> {
   readonly url: string;
   readonly port: number;
   readonly model: string;
   readonly state: EngineState;
-  /** Chat and classify requests, oldest first. */
+  /** Requests of its APIs, oldest first. */
   requests(): readonly RequestRecord[];
   counts(): ReturnType<RequestLog['view']>['counts'];
   /** The next request for which `match` holds (default: any) is held. */
@@ -90,48 +86,27 @@ export interface SimEngine extends Pick<RequestLog, 'waitFor'> {
   close(): Promise<void>;
 }
 
-const maxHolds = 1_000;
-
-interface Hold {
-  readonly match: (record: RequestRecord) => boolean;
-  readonly claim: (record: RequestRecord) => { onStream(stream: ReplyStream): void };
-}
+const maxResponses = 1_000;
 
 /** Starts an engine; resolves when it listens. */
 export async function startSimEngine(options: SimEngineOptions = {}): Promise<SimEngine> {
   const model = options.model ?? 'sim-small';
   const host = options.host ?? '127.0.0.1';
   const timeScale = options.timeScale ?? 1;
-  const driver = createEngineDriver(options.engine ?? {}, timeScale);
+  const kind = options.kind ?? 'generative';
+  const stepMs = kind === 'one-shot' ? { decodeBaseMs: options.classifyMs ?? 20 } : {};
+  const driver = createEngineDriver({ ...stepMs, ...options.engine }, timeScale);
   const log = createRequestLog(options.maxRecords ?? 1_000);
   const faults = createFaultPlan();
-  const holds: Hold[] = [];
+  const holds = createHolds();
   let availability: 'up' | Availability = 'up';
-  const chat: ChatParts = {
-    settings: {
-      model,
-      script: { ...defaultScriptOptions, ...options.script },
-      callIds: options.callIds ?? 'unique',
-      earlyHeaders: options.earlyHeaders ?? false,
-      queueFullStatus: options.queueFullStatus ?? 503,
-      reportCachedTokens: options.reportCachedTokens ?? true,
-    },
-    driver,
-    log,
-    faults,
-    uniqueId: (prefix) => prefix + randomBytes(12).toString('hex'),
-    claimHold: (record) => {
-      const index = holds.findIndex(({ match }) => match(record));
-      return index === -1 ? null : (holds.splice(index, 1)[0]?.claim(record) ?? null);
-    },
-  };
+  const turn = turnParts(options, model, { driver, log, faults, claimHold: holds.claim });
   const server = createEngineServer((request, response) => {
     serveRequest(request, response, {
-      chat,
+      turn,
       dialect: options.dialect ?? 'vllm',
-      kind: options.kind ?? 'generative',
-      labels: options.labels ?? ['positive', 'negative'],
-      classifyMs: (options.classifyMs ?? 20) * timeScale,
+      apis: options.apis ?? apisOfKind[kind],
+      openApi: options.openApi ?? true,
       apiKey: options.apiKey ?? null,
       availability,
     });
@@ -145,12 +120,7 @@ export async function startSimEngine(options: SimEngineOptions = {}): Promise<Si
     requests: () => log.view().records,
     counts: () => ({ ...log.view().counts }),
     waitFor: log.waitFor,
-    holdNext: (match = () => true) => {
-      if (holds.length >= maxHolds) throw new Error(`more than ${maxHolds} holds are open`);
-      const { hold, held } = createHold(match);
-      holds.push(hold);
-      return held;
-    },
+    holdNext: holds.holdNext,
     failNext: (fault, { times = 1, match = () => true } = {}) => {
       faults.order(fault, times, match);
     },
@@ -169,40 +139,25 @@ export async function startSimEngine(options: SimEngineOptions = {}): Promise<Si
   };
 }
 
-function createHold(match: Hold['match']): { hold: Hold; held: HeldStream } {
-  let stream: ReplyStream | null = null;
-  let permits = 0;
-  let cutting = false;
-  let arrive: (record: RequestRecord) => void = () => undefined;
-  const arrived = new Promise<RequestRecord>((resolve) => {
-    arrive = resolve;
-  });
+function turnParts(
+  options: SimEngineOptions,
+  model: string,
+  parts: Pick<TurnParts, 'driver' | 'log' | 'faults' | 'claimHold'>,
+): TurnParts {
   return {
-    hold: {
-      match,
-      claim: (record) => ({
-        onStream(opened) {
-          stream = opened;
-          if (permits > 0) opened.release(permits);
-          if (cutting) opened.cut();
-          arrive(record);
-        },
-      }),
+    ...parts,
+    context: {
+      model,
+      labels: options.labels ?? ['positive', 'negative'],
+      script: { ...defaultScriptOptions, ...options.script },
+      callIds: options.callIds ?? 'unique',
+      reportCachedTokens: options.reportCachedTokens ?? true,
+      responses: createResponseStore(maxResponses),
+      uniqueId: (prefix) => prefix + randomBytes(12).toString('hex'),
     },
-    held: {
-      arrived,
-      release(count = 1) {
-        if (stream === null) permits += count;
-        else stream.release(count);
-      },
-      releaseAll() {
-        if (stream === null) permits = Number.POSITIVE_INFINITY;
-        else stream.release(Number.POSITIVE_INFINITY);
-      },
-      cut() {
-        if (stream === null) cutting = true;
-        else stream.cut();
-      },
+    settings: {
+      earlyHeaders: options.earlyHeaders ?? false,
+      queueFullStatus: options.queueFullStatus ?? 503,
     },
   };
 }

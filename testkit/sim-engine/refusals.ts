@@ -1,7 +1,7 @@
-/** Answers that are errors: refusals in OpenAI's shape and the faults that a test ordered. */
+/** Answers that are errors: refusals in the shape of the API and the faults that a test ordered. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { errorBody } from './chat-shapes.ts';
 import type { Fault } from './core/directives.ts';
+import { errorBody } from './error-body.ts';
 import type { RequestLog, RequestRecord } from './request-log.ts';
 
 /** Does what `fault` says instead of a reply; a cut is done by the stream itself. */
@@ -45,7 +45,7 @@ export function applyFault(
   }
 }
 
-/** Answers with an error in OpenAI's shape and ends the record as refused. */
+/** Answers with an error and ends the record as refused. */
 export function refuse(
   response: ServerResponse,
   record: RequestRecord,
@@ -64,5 +64,5 @@ export function refuse(
     'content-type': 'application/json',
     ...(retryAfterSeconds === null ? {} : { 'retry-after': String(retryAfterSeconds) }),
   });
-  response.end(JSON.stringify(errorBody(status, message)));
+  response.end(JSON.stringify(errorBody(record.path, status, message)));
 }

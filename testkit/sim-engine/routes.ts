@@ -1,24 +1,26 @@
-/** Paths of the simulated engine: reads the body, keeps the record, and calls what serves the path. */
+/** Requests of the simulated engine: checks the key, reads the body, keeps the record, calls the API's reader. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { BadRequest, readChatRequest } from './chat-request.ts';
-import { errorBody } from './chat-shapes.ts';
-import { serveChat, type ChatParts } from './chat-turn.ts';
-import { classify } from './classify.ts';
+import type { Api } from '../../contracts/config-file.ts';
+import { BadRequest } from './apis/api.ts';
+import { countTokens } from './apis/messages-request.ts';
+import { apiRoutes, type ApiRoute } from './apis/table.ts';
 import { readFault } from './core/directives.ts';
 import { loadOf } from './core/engine-state.ts';
-import { describeEngine, metricsText, type Dialect } from './metrics-text.ts';
-import { applyFault, refuse } from './refusals.ts';
+import { errorBody } from './error-body.ts';
+import type { Dialect } from './metrics-text.ts';
+import { refuse } from './refusals.ts';
 import { keptBodyBytes, type RequestRecord } from './request-log.ts';
+import { notFound, sendJson, serveGet } from './serve-get.ts';
+import { checkModel, serveTurn, type TurnParts } from './serve-turn.ts';
 
 export type Availability = 'refused' | 'silent' | 'unhealthy';
 
 export interface RouteParts {
-  readonly chat: ChatParts;
+  readonly turn: TurnParts;
   readonly dialect: Dialect;
-  readonly kind: 'generative' | 'one-shot';
-  readonly labels: readonly string[];
-  /** Real milliseconds. */
-  readonly classifyMs: number;
+  /** Requests of others are answered with 404. */
+  readonly apis: readonly Api[];
+  readonly openApi: boolean;
   readonly apiKey: string | null;
   readonly availability: 'up' | Availability;
 }
@@ -28,88 +30,72 @@ const recordsShown = 200;
 
 export function serveRequest(request: IncomingMessage, response: ServerResponse, parts: RouteParts): void {
   const path = (request.url ?? '/').split('?')[0] ?? '/';
-  if (path.startsWith('/sim/')) void serveControl(path, request, response, parts.chat);
+  if (path.startsWith('/sim/')) void serveControl(path, request, response, parts.turn);
   else if (parts.availability === 'silent') request.resume();
-  else if (parts.apiKey !== null && request.headers.authorization !== `Bearer ${parts.apiKey}`) {
-    sendJson(response, 401, errorBody(401, 'Invalid API key.'));
+  else if (!hasKey(request, parts.apiKey)) {
+    request.resume();
+    sendJson(response, 401, errorBody(path, 401, 'Invalid API key.'));
   } else if (request.method === 'POST') void servePost(path, request, response, parts);
-  else serveGet(path, request, response, parts);
-}
-
-function sendJson(response: ServerResponse, status: number, body: unknown): void {
-  response.writeHead(status, { 'content-type': 'application/json' });
-  response.end(JSON.stringify(body));
-}
-
-function serveGet(path: string, request: IncomingMessage, response: ServerResponse, parts: RouteParts): void {
-  request.resume();
-  const { driver, settings } = parts.chat;
-  const { model } = settings;
-  switch (path) {
-    case '/health':
-      if (parts.availability === 'unhealthy') sendJson(response, 503, errorBody(503, 'The engine is ill.'));
-      else if (parts.dialect === 'llamacpp') sendJson(response, 200, { status: 'ok' });
-      else response.writeHead(200).end();
-      break;
-    case '/v1/models':
-      sendJson(response, 200, {
-        object: 'list',
-        data: [
-          {
-            id: model,
-            object: 'model',
-            created: 0,
-            owned_by: parts.dialect,
-            root: model,
-            parent: null,
-            max_model_len: driver.state.config.maxContextTokens,
-          },
-        ],
-      });
-      break;
-    case '/metrics':
-      response.writeHead(200, { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' });
-      response.end(metricsText(parts.dialect, driver.state, model));
-      break;
-    default: {
-      const description = describeEngine(path, parts.dialect, driver.state, model);
-      if (description === null) sendJson(response, 404, errorBody(404, `No such path: ${path}`));
-      else sendJson(response, 200, description);
-    }
+  else {
+    serveGet(path, request, response, {
+      ...parts,
+      model: parts.turn.context.model,
+      state: parts.turn.driver.state,
+      healthy: parts.availability !== 'unhealthy',
+    });
   }
+}
+
+/** Anthropic's clients send theirs in a header of their own. */
+function hasKey({ headers }: IncomingMessage, apiKey: string | null): boolean {
+  return apiKey === null || headers.authorization === `Bearer ${apiKey}` || headers['x-api-key'] === apiKey;
 }
 
 async function servePost(
   path: string,
   request: IncomingMessage,
   response: ServerResponse,
-  parts: RouteParts,
+  { turn, apis }: RouteParts,
 ): Promise<void> {
-  const generative = parts.kind === 'generative';
-  const known = generative
-    ? path === '/v1/chat/completions'
-    : path === '/classify' || path === '/v1/classify';
-  if (!known) {
+  const route = apiRoutes.get(path);
+  if (route === undefined || !apis.includes(route.api)) {
     request.resume();
-    sendJson(response, 404, errorBody(404, `No such path: ${path}`));
+    notFound(response, path);
     return;
   }
-  const { log, settings } = parts.chat;
+  const { log, context } = turn;
   const record = createRecord(request, path, log.view().counts.received + 1);
   log.add(record);
   try {
-    const body = await readJson(request, record);
-    if (generative) serveChat(readChatRequest(body), request, response, record, parts.chat);
-    else await serveClassify(body, request, response, record, parts);
+    serveApi(await readJson(request, record), route, request, response, record, turn);
   } catch (error) {
     if (request.socket.destroyed) log.end(record, 'aborted');
     else if (error instanceof BadRequest) {
       refuse(response, record, log, error.status, error.message, null);
     } else {
       const message = error instanceof Error ? error.message : String(error);
-      refuse(response, record, log, 500, `fault in the simulated engine ${settings.model}: ${message}`, null);
+      refuse(response, record, log, 500, `fault in the simulated engine ${context.model}: ${message}`, null);
     }
   }
+}
+
+function serveApi(
+  body: unknown,
+  { read }: ApiRoute,
+  request: IncomingMessage,
+  response: ServerResponse,
+  record: RequestRecord,
+  parts: TurnParts,
+): void {
+  if (read !== null) {
+    serveTurn(read(body, parts.context), request, response, record, parts);
+    return;
+  }
+  const { model, reply } = countTokens(body);
+  checkModel(model, parts.context);
+  record.status = 200;
+  parts.log.end(record, 'finished');
+  sendJson(response, 200, reply);
 }
 
 function createRecord(request: IncomingMessage, path: string, number: number): RequestRecord {
@@ -155,43 +141,12 @@ async function readJson(request: IncomingMessage, record: RequestRecord): Promis
   }
 }
 
-async function serveClassify(
-  body: unknown,
-  request: IncomingMessage,
-  response: ServerResponse,
-  record: RequestRecord,
-  { chat, labels, classifyMs }: RouteParts,
-): Promise<void> {
-  const { settings, log, faults } = chat;
-  const fault = faults.choose(record, [], 0, '');
-  const { model, response: reply } = classify(body, labels, settings.model, chat.uniqueId('classify-'));
-  if (model !== null && model !== settings.model) {
-    throw new BadRequest(404, `The model \`${model}\` does not exist.`);
-  }
-  if (fault !== null) {
-    // There is no stream to cut: a cut is a connection that is dropped.
-    applyFault(fault.kind === 'cut' ? { kind: 'drop' } : fault, request, response, record, log);
-    return;
-  }
-  await new Promise((resolve) => {
-    setTimeout(resolve, classifyMs);
-  });
-  if (response.destroyed) {
-    log.end(record, 'aborted');
-    return;
-  }
-  record.status = 200;
-  record.firstByteAtMs = Date.now();
-  log.end(record, 'finished');
-  sendJson(response, 200, reply);
-}
-
 /** For tests in another process. */
 async function serveControl(
   path: string,
   request: IncomingMessage,
   response: ServerResponse,
-  { driver, log, faults }: ChatParts,
+  { driver, log, faults }: TurnParts,
 ): Promise<void> {
   if (path === '/sim/state' && request.method === 'GET') {
     const { records, counts } = log.view();
@@ -204,7 +159,7 @@ async function serveControl(
     return;
   }
   if (path !== '/sim/faults' || request.method !== 'POST') {
-    sendJson(response, 404, errorBody(404, `No such path: ${path}`));
+    notFound(response, path);
     return;
   }
   try {
@@ -217,6 +172,6 @@ async function serveControl(
     );
     sendJson(response, 200, { ordered: true });
   } catch (error) {
-    sendJson(response, 400, errorBody(400, error instanceof Error ? error.message : String(error)));
+    sendJson(response, 400, errorBody(path, 400, error instanceof Error ? error.message : String(error)));
   }
 }

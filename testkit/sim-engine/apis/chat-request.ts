@@ -1,20 +1,15 @@
 /**
  * The body of `POST /v1/chat/completions`, read as engines do: lenient, unknown fields ignored, missing
- * ones defaulted. What cannot be understood is a {@link BadRequest} with the status to answer.
+ * ones defaulted.
  */
 import { z } from 'zod';
-import type { JsonSchema, OfferedTool, SimMessage } from './core/conversation.ts';
-import { DirectiveFault, readDirectives } from './core/directives.ts';
-import type { ReplyRequest } from './core/script.ts';
-
-export class BadRequest extends Error {
-  override readonly name = 'BadRequest';
-  readonly status: number;
-  constructor(status: number, message: string) {
-    super(message);
-    this.status = status;
-  }
-}
+import type { JsonSchema, OfferedTool, SimMessage } from '../core/conversation.ts';
+import { firstTokenCandidates } from '../core/first-token.ts';
+import type { ReplyRequest } from '../core/script.ts';
+import type { ApiContext, ApiRequest } from './api.ts';
+import { chatWriter } from './chat-reply.ts';
+import { generateReply } from './generative-reply.ts';
+import { contentText, directivesOf, readBody } from './read-body.ts';
 
 const contentSchema = z.union([
   z.string(),
@@ -70,63 +65,45 @@ const bodySchema = z.looseObject({
     .nullish(),
 });
 
-export interface ChatRequest {
-  /** null: the engine's own model. */
-  readonly model: string | null;
-  readonly reply: ReplyRequest;
-  readonly stream: boolean;
-  readonly includeUsage: boolean;
-  /** How many alternatives to report for each token; null: no log-probabilities. */
-  readonly topLogprobs: number | null;
-}
-
 /** @throws BadRequest when `body` is no chat request or holds a directive that cannot be read. */
-export function readChatRequest(body: unknown): ChatRequest {
-  const parsed = bodySchema.safeParse(body);
-  if (!parsed.success) {
-    const [issue] = parsed.error.issues;
-    throw new BadRequest(
-      400,
-      `${issue?.path.join('.') ?? 'body'}: ${issue?.message ?? 'is not a chat request'}`,
-    );
-  }
-  const request = parsed.data;
-  const messages = request.messages.map(asMessage);
-  const choice = request.tool_choice ?? 'auto';
+export function readChat(body: unknown, context: ApiContext): ApiRequest {
+  const request = readBody(bodySchema, body);
+  const reply = replyRequest(request);
+  const topLogprobs = request.logprobs === true ? (request.top_logprobs ?? 0) : null;
+  const candidates =
+    topLogprobs === null || reply.maxTokens !== 1
+      ? null
+      : firstTokenCandidates(reply.messages, reply.directive, context.script.seed);
+  const { plan, calls, turn } = generateReply(reply, context, 'call_', candidates);
+  const id = context.uniqueId('chatcmpl-');
+  const includeUsage = request.stream_options?.include_usage ?? false;
   return {
+    ...turn,
+    id,
     model: request.model ?? null,
-    reply: {
-      messages,
-      tools: (request.tools ?? []).map(asTool),
-      toolChoice: typeof choice === 'string' ? choice : { name: choice.function.name },
-      parallelToolCalls: request.parallel_tool_calls ?? true,
-      maxTokens: request.max_completion_tokens ?? request.max_tokens ?? null,
-      responseSchema: wantedSchema(request.response_format),
-      directive: directivesOf(messages),
-    },
     stream: request.stream ?? false,
-    includeUsage: request.stream_options?.include_usage ?? false,
-    topLogprobs: request.logprobs === true ? (request.top_logprobs ?? 0) : null,
+    writer: chatWriter({ id, model: context.model, plan, calls, candidates, topLogprobs, includeUsage }),
   };
 }
 
-function directivesOf(messages: readonly SimMessage[]): ReplyRequest['directive'] {
-  try {
-    return readDirectives(messages);
-  } catch (error) {
-    if (error instanceof DirectiveFault) throw new BadRequest(400, error.message);
-    throw error;
-  }
+function replyRequest(request: z.infer<typeof bodySchema>): ReplyRequest {
+  const messages = request.messages.map(asMessage);
+  const choice = request.tool_choice ?? 'auto';
+  return {
+    messages,
+    tools: (request.tools ?? []).map(asTool),
+    toolChoice: typeof choice === 'string' ? choice : { name: choice.function.name },
+    parallelToolCalls: request.parallel_tool_calls ?? true,
+    maxTokens: request.max_completion_tokens ?? request.max_tokens ?? null,
+    responseSchema: wantedSchema(request.response_format),
+    directive: directivesOf(messages),
+  };
 }
 
 function asMessage(message: z.infer<typeof messageSchema>): SimMessage {
-  const { content } = message;
-  const text = Array.isArray(content)
-    ? content.map((part) => part.text ?? `<${part.type}>`).join('')
-    : (content ?? '');
   return {
     role: message.role === 'developer' ? 'system' : message.role === 'function' ? 'tool' : message.role,
-    text,
+    text: contentText(message.content),
     toolCalls: (message.tool_calls ?? []).map((call) => ({
       id: call.id,
       name: call.function.name,
@@ -146,7 +123,12 @@ function asTool(tool: z.infer<typeof toolSchema>): OfferedTool {
 
 function wantedSchema(format: z.infer<typeof bodySchema>['response_format']): JsonSchema | null {
   if (format?.type === 'json_schema') return format.json_schema?.schema ?? { type: 'object' };
-  return format?.type === 'json_object'
-    ? { type: 'object', properties: { answer: { type: 'string' } }, required: ['answer'] }
-    : null;
+  return format?.type === 'json_object' ? anyAnswerSchema : null;
 }
+
+/** What a wish for any JSON object is answered with. */
+export const anyAnswerSchema: JsonSchema = {
+  type: 'object',
+  properties: { answer: { type: 'string' } },
+  required: ['answer'],
+};
