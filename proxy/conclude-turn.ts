@@ -1,14 +1,15 @@
 /** What the client gets when a turn is over, beyond the bytes it was sent as they came. */
+import { errorCodes } from '../contracts/error-codes.ts';
 import { responseHeaders } from '../contracts/headers.ts';
 import type { ClientExchange } from './client-exchange.ts';
 import { Fault, sendFault, toFault } from './faults.ts';
-import { clientResponseHeaders } from './forward/hop-headers.ts';
+import { clientResponseHeaders, withOwnHeaders } from './forward/hop-headers.ts';
 import type { RelayResult } from './forward/relay.ts';
 import { GatheredReply } from './gathered-reply.ts';
 import type { ProxyContext } from './proxy-context.ts';
 import { refusalFault } from './refusal-fault.ts';
 import type { TurnRecord } from './turn-record.ts';
-import { ownHeaders, type Admission, type Ends, type Turn } from './turn.ts';
+import { noRetryHeader, ownHeaders, retriesUsed, type Admission, type Ends, type Turn } from './turn.ts';
 
 /**
  * Gives the client what the last attempt left to be said.
@@ -21,11 +22,10 @@ export function conclude(
   result: RelayResult,
   record: TurnRecord,
 ): void {
-  const own = ownHeaders(turn, record);
   switch (result.kind) {
     case 'passed':
       if (turn.request.translate !== null && sink instanceof GatheredReply) {
-        sink.deliver(turn.request.translate, own);
+        sink.deliver(turn.request.translate, ownHeaders(turn, record, 200));
       }
       return;
     case 'broken':
@@ -35,7 +35,10 @@ export function conclude(
     case 'kept':
       client.send(
         result.reply.status,
-        [...clientResponseHeaders(result.reply.headers, true), ...own],
+        withOwnHeaders(
+          clientResponseHeaders(result.reply.headers, true),
+          ownHeaders(turn, record, result.reply.status),
+        ),
         result.reply.body,
       );
       return;
@@ -67,8 +70,9 @@ export function fail(
     return;
   }
   sendFault(client.response, fault, {
-    ...(record.run === null ? {} : { [responseHeaders.runId]: record.run }),
+    ...(record.runName === null ? {} : { [responseHeaders.runId]: record.runName }),
     ...(record.replica === null ? {} : { [responseHeaders.replica]: record.replica }),
     [responseHeaders.heldMs]: String(Math.round(record.heldMs)),
+    ...(retriesUsed(record, errorCodes[fault.code].status) ? { [noRetryHeader[0]]: noRetryHeader[1] } : {}),
   });
 }

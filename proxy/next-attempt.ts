@@ -2,6 +2,8 @@
  * What follows a failed attempt of a turn: nothing, another replica, or being held again. Pure; the
  * failure table of the proxy, as far as it repeats anything.
  */
+import { retryAfterMs } from '../contracts/retry-after.ts';
+import { headerValue } from './forward/hop-headers.ts';
 import type { RelayResult } from './forward/relay.ts';
 
 export interface Attempt {
@@ -21,6 +23,7 @@ export interface Circumstances {
   readonly pinned: boolean;
   /** Another healthy replica serves the model. */
   readonly otherReplica: boolean;
+  /** Attempts of one turn after its first, of whatever kind: the engines see no more than one more than this. */
   readonly queueFullRetries: number;
   readonly queueFullDelayMs: number;
   readonly queueFullMaxDelayMs: number;
@@ -30,31 +33,35 @@ export interface Circumstances {
 
 /** The next attempt, or null when the client gets what happened. */
 export function nextAttempt(result: RelayResult, attempt: Attempt, now: Circumstances): Attempt | null {
+  if (attempt.number > now.queueFullRetries) return null;
   if (result.kind === 'unreachable') {
     const mayMove = !attempt.moved && !now.pinned && now.otherReplica;
     return mayMove ? { ...attempt, number: attempt.number + 1, moved: true, delayMs: 0 } : null;
   }
-  if (result.kind === 'kept') {
-    if (attempt.queueFull >= now.queueFullRetries) return null;
-    const asked = retryAfterMs(result.reply.headers, now.nowMs) ?? now.queueFullDelayMs;
-    return {
-      number: attempt.number + 1,
-      moved: attempt.moved,
-      queueFull: attempt.queueFull + 1,
-      delayMs: Math.min(asked, now.queueFullMaxDelayMs),
-    };
-  }
-  return null;
+  if (result.kind !== 'kept') return null;
+  return {
+    number: attempt.number + 1,
+    moved: attempt.moved,
+    queueFull: attempt.queueFull + 1,
+    delayMs: queueFullDelayMs(result.reply.headers, attempt.queueFull, now),
+  };
 }
 
-/** Milliseconds that a Retry-After header asks for, as seconds or as a date; null when it is absent or rubbish. */
-export function retryAfterMs(headers: readonly string[], nowMs: number): number | null {
-  for (let index = 0; index + 1 < headers.length; index += 2) {
-    if (headers[index]?.toLowerCase() !== 'retry-after') continue;
-    const value = (headers[index + 1] ?? '').trim();
-    if (/^\d+(\.\d+)?$/.test(value)) return Math.round(Number(value) * 1000);
-    const dateMs = /[a-z]/i.test(value) ? Date.parse(value) : Number.NaN;
-    return Number.isNaN(dateMs) ? null : Math.max(0, dateMs - nowMs);
-  }
-  return null;
+/**
+ * As long as the engine asks, else as configured, and each time twice as long: a queue that stays full
+ * must not be asked at a steady pace.
+ */
+function queueFullDelayMs(headers: readonly string[], turnedAway: number, now: Circumstances): number {
+  const asked = retryAfterMs(
+    {
+      retryAfterMs: headerValue(headers, 'retry-after-ms'),
+      retryAfter: headerValue(headers, 'retry-after'),
+    },
+    now.nowMs,
+  );
+  const factor = 2 ** turnedAway;
+  // Whoever asks for no wait at all is believed once.
+  const shortestMs = turnedAway === 0 ? 0 : (now.queueFullDelayMs * factor) / 2;
+  const delayMs = Math.max((asked ?? now.queueFullDelayMs) * factor, shortestMs);
+  return Math.min(delayMs, now.queueFullMaxDelayMs);
 }

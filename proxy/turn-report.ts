@@ -1,4 +1,5 @@
 /** What an attempt's end means for the scheduler and for the access log. Pure. */
+import { describeRefusal, readRefusal } from '../contracts/engine-refusal.ts';
 import type { TurnOutcome, Usage } from '../contracts/link-protocol.ts';
 import type { RelayResult } from './forward/relay.ts';
 import type { TurnReport } from './link/ticket.ts';
@@ -35,9 +36,9 @@ function estimatedUsage(facts: ReplyFacts, promptTokens: number): Usage | null {
 export function reasonOf(result: RelayResult): string | null {
   switch (result.kind) {
     case 'passed':
-      return result.status < 400 ? null : `the engine answered ${result.status}`;
+      return result.status < 400 ? null : refusalReason(result.status, result.errorText);
     case 'kept':
-      return `the engine answered ${result.reply.status}`;
+      return refusalReason(result.reply.status, result.reply.body.toString('utf8'));
     case 'unreachable':
     case 'broken':
       return result.message;
@@ -52,6 +53,13 @@ export function reasonOf(result: RelayResult): string | null {
     default:
       return result satisfies never;
   }
+}
+
+/** The status, and the class of the refusal where the body tells one. No word of the body. */
+function refusalReason(status: number, body: string): string {
+  const refusal = readRefusal(status, body);
+  const means = refusal === null ? '' : ` (${describeRefusal(refusal)})`;
+  return `the engine answered ${status}${means}`;
 }
 
 /** Label of the upstream error counter; null when the engine was not at fault. */

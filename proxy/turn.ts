@@ -5,6 +5,7 @@ import type { ServiceClass } from '../contracts/service-class.ts';
 import type { TurnRequest } from './apis/api-descriptor.ts';
 import type { ClientExchange } from './client-exchange.ts';
 import type { IdentityHeaders } from './identity/identity-headers.ts';
+import type { RunName } from './identity/scoped-run.ts';
 import type { Decision } from './link/ticket.ts';
 import type { Charge } from './rate-limits/rate-limiter.ts';
 import type { ReplySink } from './reply-sink.ts';
@@ -18,6 +19,8 @@ export interface Turn {
   readonly identity: IdentityHeaders;
   readonly class: ServiceClass;
   readonly run: RunId;
+  /** What its client calls the run. */
+  readonly runName: RunName;
   /** The replica its run is bound to; null when it may go anywhere. */
   readonly pinnedTo: ReplicaId | null;
   readonly arrivedAtMs: number;
@@ -33,10 +36,24 @@ export interface Ends {
 
 export type Admission = Extract<Decision, { kind: 'admitted' }>;
 
-/** The headers of ours on a response: name, value, … */
-export function ownHeaders(turn: Turn, record: TurnRecord): string[] {
-  const pairs = [responseHeaders.runId, turn.run, responseHeaders.heldMs, String(Math.round(record.heldMs))];
+/** The headers of ours on a response of this status: name, value, … */
+export function ownHeaders(turn: Turn, record: TurnRecord, status: number): string[] {
+  const pairs = [
+    responseHeaders.runId,
+    turn.runName,
+    responseHeaders.heldMs,
+    String(Math.round(record.heldMs)),
+  ];
   if (record.replica !== null) pairs.push(responseHeaders.replica, record.replica);
   if (turn.charge !== null) pairs.push(...turn.charge.headers);
+  if (retriesUsed(record, status)) pairs.push(...noRetryHeader);
   return pairs;
+}
+
+/** The SDKs of OpenAI and Anthropic do not repeat a request whose reply says so. */
+export const noRetryHeader = ['x-should-retry', 'false'] as const;
+
+/** This proxy has repeated the request itself and it failed still: repeats of its client would multiply ours. */
+export function retriesUsed(record: TurnRecord, status: number): boolean {
+  return record.attempts > 1 && status >= 400;
 }

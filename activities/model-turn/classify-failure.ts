@@ -3,7 +3,8 @@
  * are waited out for as long as the run lives; a failing engine gets five tries; a request that the
  * engine refuses is not repeated.
  */
-import { retryAfterMs, type RetryHeaders } from './retry-after.ts';
+import type { EngineRefusal } from '../../contracts/engine-refusal.ts';
+import { retryAfterMs, type RetryHeaders } from '../../contracts/retry-after.ts';
 
 /** A failure as the model client saw it, stripped of its library. */
 export type UpstreamFailure =
@@ -14,6 +15,8 @@ export type UpstreamFailure =
       readonly code: string | null;
       readonly message: string;
       readonly headers: RetryHeaders;
+      /** What the engine means by it, where its body tells. */
+      readonly refusal: EngineRefusal | null;
     }
   /** No answer came: refused, reset before the first byte, name not found. */
   | { readonly kind: 'connection'; readonly message: string }
@@ -30,6 +33,10 @@ export interface FailureClass {
     | 'ModelServerError'
     | 'ModelStreamBroken'
     | 'ModelRequestRefused'
+    /** The prompt is longer than the model's context. */
+    | 'ModelContextTooLong'
+    /** The prompt fits, but the answer that was asked for does not fit beside it. */
+    | 'ModelOutputBudget'
     | 'ReplyTooLarge';
   readonly retry: 'while-run-lives' | 'bounded' | 'never';
   /** Milliseconds until the next try; null: the activity's own backoff from 1 s to 30 s. */
@@ -41,16 +48,17 @@ export interface FailureClass {
 export const boundedTries = 5;
 const longestMessage = 2_000;
 
-export function classifyFailure(failure: UpstreamFailure, nowMs: number): FailureClass {
-  const message =
-    failure.message.length > longestMessage
-      ? `${failure.message.slice(0, longestMessage)}…`
-      : failure.message;
+/**
+ * @param attempt number of this try, from 1: waits that an upstream names grow with it, so that one that
+ *   stays full is not asked at a steady pace.
+ */
+export function classifyFailure(failure: UpstreamFailure, attempt: number, nowMs: number): FailureClass {
+  const message = messageOf(failure);
   const classified = (type: FailureClass['type'], retry: FailureClass['retry']): FailureClass => ({
     type,
     retry,
-    delayMs: failure.kind === 'status' && retry !== 'never' ? retryAfterMs(failure.headers, nowMs) : null,
-    message,
+    delayMs: failure.kind === 'status' && retry !== 'never' ? delayOf(failure.headers, attempt, nowMs) : null,
+    message: message.length > longestMessage ? `${message.slice(0, longestMessage)}…` : message,
   });
   switch (failure.kind) {
     case 'connection':
@@ -60,11 +68,45 @@ export function classifyFailure(failure: UpstreamFailure, nowMs: number): Failur
     case 'too-large':
       return classified('ReplyTooLarge', 'never');
     case 'status':
+      // An engine may tell these with 500 as well: no try will change them.
+      if (failure.refusal?.kind === 'context_too_long') return classified('ModelContextTooLong', 'never');
+      if (failure.refusal?.kind === 'output_budget') return classified('ModelOutputBudget', 'never');
       if (failure.status === 429 || failure.status === 503) return classified('ModelBusy', 'while-run-lives');
       // The proxy could not reach its replica: a connection failure one hop on.
       if (failure.status === 502 && failure.code === 'engine_unreachable')
         return classified('ModelUnreachable', 'while-run-lives');
       if (failure.status >= 500) return classified('ModelServerError', 'bounded');
       return classified('ModelRequestRefused', 'never');
+  }
+}
+
+/** Longest wait that grows by itself; what an upstream names may be longer. */
+const longestBackoffMs = 30_000;
+const firstBackoffMs = 1_000;
+
+/** null: the upstream names no wait. */
+function delayOf(headers: RetryHeaders, attempt: number, nowMs: number): number | null {
+  const asked = retryAfterMs(headers, nowMs);
+  if (asked === null) return null;
+  const backoffMs = attempt <= 1 ? 0 : Math.min(longestBackoffMs, firstBackoffMs * 2 ** (attempt - 1));
+  return Math.max(asked, backoffMs);
+}
+
+/** The engine's words, after what they mean for a run and what can be done. */
+function messageOf(failure: UpstreamFailure): string {
+  if (failure.kind !== 'status' || failure.refusal === null) return failure.message;
+  const { kind, promptTokens, limitTokens, message } = failure.refusal;
+  const limit = limitTokens === null ? '' : ` of ${limitTokens} tokens`;
+  const prompt = promptTokens === null ? '' : ` of ${promptTokens} tokens`;
+  switch (kind) {
+    case 'context_too_long':
+      return `the conversation${prompt} does not fit into the model's context${limit}: ${message}`;
+    case 'output_budget':
+      return `the answer asked for does not fit beside the conversation${prompt} into the model's limit${limit}; lower maxTokens: ${message}`;
+    case 'bad_request':
+    case 'rate_limit':
+      return failure.message;
+    default:
+      return kind satisfies never;
   }
 }

@@ -7,10 +7,12 @@ import OpenAI, { APIConnectionError, APIError } from 'openai';
 import { z } from 'zod';
 import { Agent, fetch as undiciFetch, type RequestInit as UndiciRequestInit } from 'undici';
 import type { ChatMessage } from '../../contracts/chat-messages.ts';
+import { readRefusal } from '../../contracts/engine-refusal.ts';
 import { requestHeaders, responseHeaders } from '../../contracts/headers.ts';
 import type { ListedTool } from '../../contracts/tool-listing.ts';
 import type { UpstreamFailure } from './classify-failure.ts';
 import { createReplyCollector, type CollectedReply } from './collect-reply.ts';
+import { usableEvents } from './usable-events.ts';
 
 export interface TurnRequest {
   readonly runId: string;
@@ -58,11 +60,14 @@ const noTimeoutMs = 2 ** 31 - 1;
 /** Above the proxy's own limit for a silent engine: it notices first and says why. */
 const silentStreamMs = 660_000;
 
-/** @param proxyUrl root of the proxy, without `/v1`. */
-export function createModelClient(proxyUrl: string): ModelClient {
+/**
+ * @param proxyUrl root of the proxy, without `/v1`.
+ * @param token what the services send to each other; null: nothing.
+ */
+export function createModelClient(proxyUrl: string, token: string | null = null): ModelClient {
   const agent = new Agent({ headersTimeout: 0, bodyTimeout: silentStreamMs, connect: { timeout: 5_000 } });
   const fetchThroughAgent = (url: string, init: UndiciRequestInit) =>
-    undiciFetch(url, { ...init, dispatcher: agent });
+    undiciFetch(url, { ...init, headers: withToken(init.headers, token), dispatcher: agent });
   return {
     stream: async (request, signal) => await streamTurn(proxyUrl, fetchThroughAgent, request, signal),
     async endRun(runId, signal) {
@@ -79,6 +84,7 @@ export function createModelClient(proxyUrl: string): ModelClient {
           code: null,
           message,
           headers: {},
+          refusal: null,
         });
       } catch (error) {
         throw error instanceof ModelTurnError || signal.aborted ? error : connectionFailure(error);
@@ -86,6 +92,14 @@ export function createModelClient(proxyUrl: string): ModelClient {
     },
     close: async () => await agent.destroy(),
   };
+}
+
+/** In place of the key that the openai package insists on. */
+function withToken(given: UndiciRequestInit['headers'], token: string | null): Record<string, string> {
+  const headers = new Headers(given as ConstructorParameters<typeof Headers>[0]);
+  headers.delete('authorization');
+  if (token !== null) headers.set('authorization', `Bearer ${token}`);
+  return Object.fromEntries(headers);
 }
 
 type AgentFetch = (url: string, init: UndiciRequestInit) => ReturnType<typeof undiciFetch>;
@@ -96,7 +110,7 @@ async function streamTurn(
   request: TurnRequest,
   signal: AbortSignal,
 ): Promise<TurnReply> {
-  const watch: StreamWatch = { answered: false, heldMs: 0, sawDone: false };
+  const watch: StreamWatch = { answered: false, heldMs: 0, sawDone: false, errorBody: '' };
   const client = openAiClient(proxyUrl, agentFetch, watch);
   const startedMs = performance.now();
   const headers = identity(request);
@@ -116,7 +130,7 @@ async function streamTurn(
     return { reply, model, totalMs, heldMs: Math.min(watch.heldMs, totalMs) };
   } catch (error) {
     if (signal.aborted || error instanceof ModelTurnError) throw error;
-    throw describeError(error, watch.answered);
+    throw describeError(error, watch);
   }
 }
 
@@ -126,6 +140,8 @@ interface StreamWatch {
   answered: boolean;
   heldMs: number;
   sawDone: boolean;
+  /** The body of an answer that is an error: the openai package keeps only one shape of it. */
+  errorBody: string;
 }
 
 function openAiClient(proxyUrl: string, agentFetch: AgentFetch, watch: StreamWatch): OpenAI {
@@ -140,10 +156,11 @@ function openAiClient(proxyUrl: string, agentFetch: AgentFetch, watch: StreamWat
       watch.answered = response.ok && (response.headers.get('content-type') ?? '').includes('event-stream');
       const heldMs = Number(response.headers.get(responseHeaders.heldMs) ?? 0);
       if (Number.isFinite(heldMs) && heldMs > 0) watch.heldMs = Math.round(heldMs);
+      if (!response.ok) return await readError(response, watch);
       if (!watch.answered || response.body === null) return response;
       const body = response.body as unknown as ReadableStream<Uint8Array>;
       const { status, headers } = response;
-      return new Response(body.pipeThrough(doneWatch(watch)), {
+      return new Response(body.pipeThrough(usableEvents(() => (watch.sawDone = true))), {
         status,
         headers: Object.fromEntries(headers),
       });
@@ -151,22 +168,30 @@ function openAiClient(proxyUrl: string, agentFetch: AgentFetch, watch: StreamWat
   });
 }
 
-function urlText(url: string | URL | Request): string {
-  return typeof url === 'string' ? url : url instanceof URL ? url.href : url.url;
+/** Bytes of an error that are read; an engine's is far smaller. */
+const longestErrorBytes = 64 * 1024;
+
+/** The same answer, whose body has been read. */
+async function readError(
+  response: Awaited<ReturnType<typeof undiciFetch>>,
+  watch: StreamWatch,
+): Promise<Response> {
+  const pieces: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const piece of response.body ?? []) {
+    pieces.push(piece as Uint8Array);
+    bytes += (piece as Uint8Array).length;
+    if (bytes >= longestErrorBytes) break;
+  }
+  watch.errorBody = Buffer.concat(pieces).toString('utf8', 0, longestErrorBytes);
+  return new Response(watch.errorBody, {
+    status: response.status,
+    headers: Object.fromEntries(response.headers),
+  });
 }
 
-/** Passes bytes on and notices `[DONE]`, which the openai package keeps to itself. */
-function doneWatch(watch: StreamWatch): TransformStream<Uint8Array, Uint8Array> {
-  const mark = '[DONE]';
-  let tail = '';
-  return new TransformStream({
-    transform(chunk, controller) {
-      const text = tail + Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength).toString('latin1');
-      if (/(?:^|\n)data: ?\[DONE\]/.test(text)) watch.sawDone = true;
-      tail = text.slice(-(mark.length + 8));
-      controller.enqueue(chunk);
-    },
-  });
+function urlText(url: string | URL | Request): string {
+  return typeof url === 'string' ? url : url instanceof URL ? url.href : url.url;
 }
 
 function identity(request: TurnRequest): Record<string, string> {
@@ -206,7 +231,7 @@ async function firstModel(client: OpenAI, signal: AbortSignal): Promise<string> 
   });
   if (first !== undefined) return first.id;
   const message = 'the pool offers no model that can chat; name one, or add a replica to the pool';
-  throw new ModelTurnError({ kind: 'status', status: 503, code: null, message, headers: {} });
+  throw new ModelTurnError({ kind: 'status', status: 503, code: null, message, headers: {}, refusal: null });
 }
 
 /** What the proxy adds to a listed model. */
@@ -214,17 +239,20 @@ const poolModelSchema = z.object({
   fermata: z.object({ replicas: z.array(z.object({ apis: z.array(z.string()) })) }),
 });
 
-function describeError(error: unknown, answered: boolean): ModelTurnError {
+function describeError(error: unknown, { answered, errorBody }: StreamWatch): ModelTurnError {
   if (error instanceof APIConnectionError)
     return answered ? brokenStream(causeText(error)) : connectionFailure(error);
   if (error instanceof APIError) {
     if (error.status === undefined)
       return brokenStream(`the engine reported an error in its stream: ${error.message}`);
+    const status = Number(error.status);
+    const refusal = readRefusal(status, errorBody);
     return new ModelTurnError({
       kind: 'status',
-      status: Number(error.status),
+      status,
       code: typeof error.code === 'string' ? error.code : null,
-      message: error.message,
+      message: refusal === null || refusal.message === '' ? error.message : `${status} ${refusal.message}`,
+      refusal,
       headers: {
         retryAfterMs: error.headers?.get('retry-after-ms'),
         retryAfter: error.headers?.get('retry-after'),

@@ -49,7 +49,7 @@ export function createModelTurn(deps: ModelTurnDeps): (input: ModelTurnInput) =>
       );
     } catch (error) {
       if (!(error instanceof ModelTurnError)) throw error;
-      throw failureOf(error, boundedFailures, deps.nowMs());
+      throw failureOf(error, { boundedFailures, attempt: info.attempt, nowMs: deps.nowMs() });
     }
   };
 }
@@ -135,8 +135,11 @@ function ownExecution(): { readonly workflowId: string; readonly runId: string }
   return workflowExecution;
 }
 
-function failureOf(error: ModelTurnError, boundedFailures: number, nowMs: number): ApplicationFailure {
-  const { type, retry, delayMs, message } = classifyFailure(error.failure, nowMs);
+function failureOf(
+  error: ModelTurnError,
+  { boundedFailures, attempt, nowMs }: { boundedFailures: number; attempt: number; nowMs: number },
+): ApplicationFailure {
+  const { type, retry, delayMs, message } = classifyFailure(error.failure, attempt, nowMs);
   const failures = retry === 'bounded' ? boundedFailures + 1 : boundedFailures;
   const final = retry === 'never' || failures >= boundedTries;
   // The server keeps the last heartbeat's details for the next attempt.

@@ -22,6 +22,7 @@ const requestOnly: ReadonlySet<string> = new Set([
   'content-length',
   'expect',
   'authorization',
+  'x-api-key',
   'accept-encoding',
   ...Object.values(requestHeaders).flat(),
 ]);
@@ -41,9 +42,12 @@ function namedByConnection(pairs: readonly string[]): ReadonlySet<string> {
 /**
  * The headers of the request to the replica.
  * @param pairs name, value, name, value, … as the client sent them.
- * @param apiKey the replica's own key, if it has one.
+ * @param credentials the header with the replica's own key, if it has one.
  */
-export function upstreamRequestHeaders(pairs: readonly string[], apiKey: string | null): string[] {
+export function upstreamRequestHeaders(
+  pairs: readonly string[],
+  credentials: readonly [name: string, value: string] | null,
+): string[] {
   const named = namedByConnection(pairs);
   const out: string[] = [];
   for (let index = 0; index + 1 < pairs.length; index += 2) {
@@ -53,7 +57,7 @@ export function upstreamRequestHeaders(pairs: readonly string[], apiKey: string 
   }
   // A packed reply could not be read: neither its usage nor how the turn ended.
   out.push('accept-encoding', 'identity');
-  if (apiKey !== null) out.push('authorization', `Bearer ${apiKey}`);
+  if (credentials !== null) out.push(...credentials);
   return out;
 }
 
@@ -74,6 +78,13 @@ export function clientResponseHeaders(pairs: readonly string[], keepLength: bool
     out.push(pairs[index] ?? '', pairs[index + 1] ?? '');
   }
   return out;
+}
+
+/** `pairs` with `own` added, which replace those of the same names. */
+export function withOwnHeaders(pairs: readonly string[], own: readonly string[]): string[] {
+  const names = new Set(own.filter((_, index) => index % 2 === 0).map((name) => name.toLowerCase()));
+  const others = pairs.filter((_, index) => !names.has((pairs[index - (index % 2)] ?? '').toLowerCase()));
+  return [...others, ...own];
 }
 
 /** The value of a header, or null; names are compared without case. */

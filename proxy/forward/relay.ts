@@ -10,7 +10,7 @@ import { nothingRead, wasCut, type ReplyFacts } from '../reply/reply-facts.ts';
 import type { ReplyReader } from '../reply/reply-reader.ts';
 import { UsageWithholder, type FinishingReader } from '../reply/usage-withholder.ts';
 import { describeConnectionError } from './engine-agent.ts';
-import { clientResponseHeaders, headerValue } from './hop-headers.ts';
+import { clientResponseHeaders, headerValue, withOwnHeaders } from './hop-headers.ts';
 
 export interface UpstreamRequest {
   /** Scheme, host and port. */
@@ -25,7 +25,7 @@ export interface RelayOptions {
   readonly upstream: UpstreamRequest;
   readonly client: ReplySink;
   /** Headers of ours on the response: name, value, … */
-  readonly ownHeaders: readonly string[];
+  readonly ownHeaders: (status: number) => readonly string[];
   /** The usage chunk was asked for by us. */
   readonly withholdUsage: boolean;
   readonly readStream: () => FinishingReader;
@@ -50,7 +50,13 @@ export interface KeptReply {
 
 export type RelayResult =
   /** The whole reply is on its way to the client. */
-  | { readonly kind: 'passed'; readonly status: number; readonly facts: ReplyFacts }
+  | {
+      readonly kind: 'passed';
+      readonly status: number;
+      readonly facts: ReplyFacts;
+      /** The beginning of the body of a reply that is an error; '' for any other. */
+      readonly errorText: string;
+    }
   /** A reply of a status that was to be kept back; the client has nothing yet. */
   | { readonly kind: 'kept'; readonly reply: KeptReply }
   /** The engine failed before the client had anything. */
@@ -72,6 +78,8 @@ export type RelayResult =
 
 /** A reply larger than this is not kept back; an error body is far smaller. */
 const maxKeptBytes = 64 * 1024;
+/** So much of an error is copied to tell what the engine means. */
+const maxErrorBytes = 8 * 1024;
 
 export class Relay implements Dispatcher.DispatchHandler {
   readonly done: Promise<RelayResult>;
@@ -87,6 +95,8 @@ export class Relay implements Dispatcher.DispatchHandler {
   #isStream = false;
   #kept: Buffer[] | null = null;
   #keptBytes = 0;
+  #errorBytes: Buffer[] = [];
+  #errorLength = 0;
   #begun = false;
 
   constructor(options: RelayOptions) {
@@ -140,7 +150,7 @@ export class Relay implements Dispatcher.DispatchHandler {
       if (streamReader !== null && withholdUsage) this.#withholder = new UsageWithholder(streamReader);
     }
     const headers = clientResponseHeaders(this.#headers, this.#withholder === null);
-    client.writeHead(status, [...headers, ...ownHeaders]);
+    client.writeHead(status, withOwnHeaders(headers, ownHeaders(status)));
   }
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
@@ -157,6 +167,13 @@ export class Relay implements Dispatcher.DispatchHandler {
     // The copy is read after the bytes have left; both happen before anything else can.
     if (this.#withholder === null) this.#reader?.feed(chunk);
     if (this.#reader !== null) this.#options.onFinishing(this.#facts());
+    else if (this.#status !== null && this.#status >= 400) this.#copyError(chunk);
+  }
+
+  #copyError(chunk: Buffer): void {
+    if (this.#errorLength >= maxErrorBytes) return;
+    this.#errorBytes.push(chunk);
+    this.#errorLength += chunk.length;
   }
 
   onResponseEnd(): void {
@@ -175,7 +192,8 @@ export class Relay implements Dispatcher.DispatchHandler {
       return;
     }
     this.#options.onFinishing(facts);
-    this.#finish({ kind: 'passed', status: this.#status, facts });
+    const errorText = Buffer.concat(this.#errorBytes).toString('utf8', 0, maxErrorBytes);
+    this.#finish({ kind: 'passed', status: this.#status, facts, errorText });
     this.#options.client.end();
   }
 

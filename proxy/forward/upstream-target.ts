@@ -1,4 +1,5 @@
 /** Where a turn goes on a replica: address, path and the replica's own key. */
+import type { Api } from '../../contracts/config-file.ts';
 import type { PoolReplica } from '../../contracts/link-protocol.ts';
 
 interface Target {
@@ -32,11 +33,17 @@ export function upstreamAddress(
   return { origin, path: `${basePath}${path}${query < 0 ? '' : requestUrl.slice(query)}` };
 }
 
-/** The replica's own key; null when it has none or its variable is not set. */
-export function replicaKey(
+/**
+ * The header with the replica's own key; null when it has none or its variable is not set. Hosted Anthropic,
+ * an engine of no known kind that is asked for messages, takes keys in a header of its own.
+ */
+export function replicaCredentials(
   replica: PoolReplica,
+  api: Api,
   environment: Readonly<Record<string, string | undefined>>,
-): string | null {
+): [name: string, value: string] | null {
   const key = replica.apiKeyEnv === undefined ? undefined : environment[replica.apiKeyEnv];
-  return key === undefined || key === '' ? null : key;
+  if (key === undefined || key === '') return null;
+  if (api === 'messages' && replica.engine === 'none') return ['x-api-key', key];
+  return ['authorization', `Bearer ${key}`];
 }

@@ -24,7 +24,7 @@ export interface FakeRequest {
   readonly clientLeft: Promise<void>;
   json(status: number, body: unknown, headers?: Record<string, string>): void;
   /** Sends the head of a stream and `writes`, in order. */
-  write(...writes: string[]): void;
+  write(...writes: (string | Uint8Array)[]): void;
   end(): void;
   /** Closes the socket in the middle. */
   reset(): void;
@@ -124,11 +124,11 @@ export async function startFakeModel(first: Script): Promise<FakeModel> {
 
 function fakeRequest(headers: IncomingHttpHeaders, body: unknown, response: ServerResponse): FakeRequest {
   const clientLeft = new Promise<void>((resolve) => response.once('close', resolve));
-  const write = (...writes: string[]): void => {
+  const write = (...writes: (string | Uint8Array)[]): void => {
     if (!response.headersSent) {
       response.writeHead(200, { 'content-type': 'text/event-stream', 'x-fermata-held-ms': '7' });
     }
-    for (const text of writes) response.write(text);
+    for (const piece of writes) response.write(piece);
   };
   return {
     headers,

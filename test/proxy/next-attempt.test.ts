@@ -1,7 +1,10 @@
+import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
 import type { RelayResult } from '../../proxy/forward/relay.ts';
-import { firstAttempt, nextAttempt, retryAfterMs, type Circumstances } from '../../proxy/next-attempt.ts';
+import { firstAttempt, nextAttempt, type Circumstances } from '../../proxy/next-attempt.ts';
 import { nothingRead } from '../../proxy/reply/reply-facts.ts';
+import { caseFile } from '../case-file.ts';
 
 const now: Circumstances = {
   pinned: false,
@@ -56,7 +59,7 @@ describe('a full queue of the engine', () => {
 });
 
 it.each<RelayResult>([
-  { kind: 'passed', status: 429, facts: nothingRead },
+  { kind: 'passed', status: 429, facts: nothingRead, errorText: '' },
   { kind: 'idle' },
   { kind: 'broken', status: 200, facts: nothingRead, message: 'x' },
   { kind: 'client-gone', status: null, facts: nothingRead },
@@ -66,16 +69,62 @@ it.each<RelayResult>([
   expect(nextAttempt(result, firstAttempt, now)).toBeNull();
 });
 
-it.each([
-  ['120', 120_000],
-  ['1.5', 1_500],
-  [' 3 ', 3_000],
-  ['Thu, 01 Jan 2026 00:00:05 GMT', 5_000],
-  ['Wed, 31 Dec 2025 23:59:00 GMT', 0],
-  ['-1', null],
-  ['NaN', null],
-  ['', null],
-  ['1e9', null],
-])('a Retry-After of %j asks for %j ms', (value, ms) => {
-  expect(retryAfterMs(['content-type', 'x', 'Retry-After', value], now.nowMs)).toBe(ms);
+const g01 = caseFile('G01');
+const g01Given = z
+  .object({ now: z.iso.datetime(), rows: z.array(z.record(z.string(), z.string())) })
+  .loose()
+  .parse(g01.given);
+
+describe(`${g01.id} ${g01.title}`, () => {
+  it.each(g01Given.rows)('the wait of a turn before it is held again after %j', (headers) => {
+    const clock = { ...now, nowMs: Date.parse(g01Given.now) };
+    const next = nextAttempt(kept(...Object.entries(headers).flat()), firstAttempt, clock);
+    expect(Number.isFinite(next?.delayMs)).toBe(true);
+    expect(next?.delayMs).toBeGreaterThanOrEqual(0);
+    expect(next?.delayMs).toBeLessThanOrEqual(now.queueFullMaxDelayMs);
+  });
+});
+
+const g02 = caseFile('G02');
+const mostRequests = z
+  .object({ engine_requests_per_logical_call_max: z.number(), gaps_grow: z.literal(true) })
+  .loose()
+  .parse(g02.expect).engine_requests_per_logical_call_max;
+
+describe(`${g02.id} ${g02.title}`, () => {
+  it('no sequence of failures makes more attempts, and the waits between them grow', () => {
+    const failure = fc.oneof(
+      fc.constant(unreachable),
+      fc.constant(kept()),
+      fc.constantFrom('0', '0.2', '1', '3', '-1', 'soon').map((value) => kept('retry-after', value)),
+    );
+    fc.assert(
+      fc.property(fc.array(failure, { minLength: 12, maxLength: 12 }), fc.boolean(), (failures, pinned) => {
+        let attempts = 0;
+        let attempt: ReturnType<typeof nextAttempt> = firstAttempt;
+        for (const result of failures) {
+          if (attempt === null) break;
+          attempts = attempt.number;
+          attempt = nextAttempt(result, attempt, { ...now, pinned });
+        }
+        expect(attempt).toBeNull();
+        expect(attempts).toBeLessThanOrEqual(mostRequests);
+      }),
+    );
+  });
+
+  it.each([[[]], [['retry-after', '0']], [['retry-after', '1']], [['retry-after', '2.5']]])(
+    'waits longer each time when the engine always says %j',
+    (headers) => {
+      const delays: number[] = [];
+      let attempt: ReturnType<typeof nextAttempt> = firstAttempt;
+      while (attempt !== null) {
+        attempt = nextAttempt(kept(...headers), attempt, now);
+        if (attempt !== null) delays.push(attempt.delayMs);
+      }
+      expect(delays).toHaveLength(now.queueFullRetries);
+      expect(delays).toEqual(delays.toSorted((a, b) => a - b));
+      expect(new Set(delays).size).toBe(delays.length);
+    },
+  );
 });

@@ -13,6 +13,7 @@ export interface StreamCase {
 
 const recordedStreamSchema = z.looseObject({
   writes: z.array(z.object({ text: z.string().optional(), hex: z.string().optional() })),
+  // oxlint-disable-next-line unicorn/no-thenable -- the case files call it so, and it is never awaited
   then: z.enum(['end', 'reset']),
 });
 

@@ -1,13 +1,16 @@
 import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
 import type { RelayResult } from '../../proxy/forward/relay.ts';
 import { nothingRead, type ReplyFacts } from '../../proxy/reply/reply-facts.ts';
 import { reasonOf, reportOf, upstreamErrorKind } from '../../proxy/turn-report.ts';
+import { caseFile } from '../case-file.ts';
 
 const facts = (more: Partial<ReplyFacts> = {}): ReplyFacts => ({ ...nothingRead, complete: true, ...more });
-const passed = (status: number, more: Partial<ReplyFacts> = {}): RelayResult => ({
+const passed = (status: number, more: Partial<ReplyFacts> = {}, errorText = ''): RelayResult => ({
   kind: 'passed',
   status,
   facts: facts(more),
+  errorText,
 });
 const kept: RelayResult = { kind: 'kept', reply: { status: 503, headers: [], body: Buffer.alloc(0) } };
 
@@ -71,10 +74,27 @@ describe('what the log and the metrics are told', () => {
 
   it('has words for everything that went wrong', () => {
     expect(reasonOf(passed(200))).toBeNull();
-    expect(reasonOf(passed(429))).toBe('the engine answered 429');
+    expect(reasonOf(passed(502))).toBe('the engine answered 502');
     expect(reasonOf({ kind: 'unreachable', message: 'connect ECONNREFUSED' })).toBe('connect ECONNREFUSED');
     expect(reasonOf({ kind: 'aborted', reason: 'draining', status: null, facts: nothingRead })).toBe(
       'draining',
     );
   });
+});
+
+const g08 = caseFile('G08');
+const g08Rows = z
+  .object({ rows: z.array(z.object({ name: z.string(), status: z.number(), body: z.unknown() })) })
+  .parse(g08.given).rows;
+const g08Classes = z.object({ rows: z.array(z.looseObject({ class: z.string() })) }).parse(g08.expect).rows;
+
+describe(`${g08.id} ${g08.title}`, () => {
+  it.each(g08Rows.map((row, index) => [row.name, row, g08Classes[index]?.class ?? ''] as const))(
+    '%s: the log names the class and repeats no word of the body',
+    (_, { status, body }, kind) => {
+      const text = typeof body === 'string' ? body : JSON.stringify(body);
+      const reason = reasonOf(passed(status, {}, text));
+      expect(reason).toMatch(new RegExp(`^the engine answered ${status} \\(${kind}(: [a-z0-9, ]+)?\\)$`));
+    },
+  );
 });

@@ -157,6 +157,7 @@ describe('a failure', () => {
       code: 'overloaded',
       message: expect.stringContaining('Too many turns are held.') as string,
       headers: { retryAfter: '2', retryAfterMs: null },
+      refusal: null,
     });
     expect(model?.requests).toHaveLength(1);
   });

@@ -1,4 +1,4 @@
-/** When an upstream wants to be asked again. Pure: the time is handed in. */
+/** When an upstream wants to be asked again, as the worker and the proxy read it. Pure: the time is handed in. */
 
 /** No wait is longer, whatever the upstream says. */
 export const longestRetryAfterMs = 120_000;
