@@ -4,6 +4,7 @@
  */
 import type { ServerResponse } from 'node:http';
 import { errorCodes, type ErrorCode } from '../contracts/error-codes.ts';
+import { errorBody } from './error-body.ts';
 
 export class Fault extends Error {
   override readonly name = 'Fault';
@@ -31,18 +32,20 @@ export interface FaultReply {
   readonly body: string;
 }
 
-/** The response to a fault, its body in the OpenAI error shape. */
-export function faultReply(fault: Fault): FaultReply {
-  const { status, type } = errorCodes[fault.code];
+/**
+ * The response to a fault, its body in the shape of its endpoint.
+ * @param url the request target; null when it is not known.
+ */
+export function faultReply(fault: Fault, url: string | null): FaultReply {
   return {
-    status,
+    status: errorCodes[fault.code].status,
     headers: {
       'content-type': 'application/json',
       ...(fault.retryAfterSeconds === null ? {} : { 'retry-after': String(fault.retryAfterSeconds) }),
       // The rest of such a body may still be on its way: it is not read.
       ...(fault.code === 'body_too_large' ? { connection: 'close' } : {}),
     },
-    body: JSON.stringify({ error: { message: fault.message, type, code: fault.code } }),
+    body: errorBody(fault.code, fault.message, url),
   };
 }
 
@@ -52,7 +55,7 @@ export function sendFault(
   fault: Fault,
   extraHeaders: Readonly<Record<string, string>> = {},
 ): number {
-  const { status, headers, body } = faultReply(fault);
+  const { status, headers, body } = faultReply(fault, response.req.url ?? null);
   response.writeHead(status, {
     ...headers,
     ...extraHeaders,

@@ -10,7 +10,7 @@ export function answerMalformed(error: Error, socket: Socket, headerBytes: numbe
     socket.destroy();
     return;
   }
-  const { status, headers, body } = faultReply(faultOf(code, headerBytes));
+  const { status, headers, body } = faultReply(faultOf(code, headerBytes), null);
   const lines = Object.entries({
     ...headers,
     connection: 'close',

@@ -3,9 +3,12 @@ import type { FastifyInstance, FastifyReply } from 'fastify';
 import { runIdSchema } from '../contracts/ids.ts';
 import type { ApiDescriptor } from './apis/api-descriptor.ts';
 import { chatCompletions } from './apis/chat-completions.ts';
+import { completions } from './apis/completions.ts';
 import { decide } from './apis/decide.ts';
 import { embeddings } from './apis/embeddings.ts';
+import { messages } from './apis/messages.ts';
 import { rerankApis } from './apis/rerank.ts';
+import { responses } from './apis/responses.ts';
 import { score } from './apis/score.ts';
 import { endRun } from './end-run.ts';
 import { Fault, faultReply, toFault } from './faults.ts';
@@ -15,7 +18,16 @@ import { refusalFault } from './refusal-fault.ts';
 import { serveTurn } from './serve-turn.ts';
 
 /** Endpoints whose requests are turns. */
-const turnApis: readonly ApiDescriptor[] = [chatCompletions, decide, embeddings, ...rerankApis, score];
+const turnApis: readonly ApiDescriptor[] = [
+  chatCompletions,
+  completions,
+  responses,
+  messages,
+  decide,
+  embeddings,
+  ...rerankApis,
+  score,
+];
 
 /** How long a request for the pool waits for the scheduler to tell it. */
 const poolWaitMs = 5_000;
@@ -100,6 +112,6 @@ function redisState({ address, up }: { address: string; up: boolean }): object {
 }
 
 function send(reply: FastifyReply, fault: Fault): void {
-  const { status, headers, body } = faultReply(fault);
+  const { status, headers, body } = faultReply(fault, reply.request.url);
   reply.code(status).headers(headers).send(body);
 }

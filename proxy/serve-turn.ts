@@ -162,7 +162,7 @@ function rememberOnce(context: ProxyContext, turn: Turn): (facts: ReplyFacts) =>
     if (remembered || (facts.finishReason === null && !facts.closed)) return;
     remembered = true;
     const { whole } = turn.request.conversation;
-    context.memory.remember(turn.identity.caller, whole, facts.toolCallIds, turn.run, context.nowMs());
+    context.memory.remember(turn.identity.caller, whole, facts, turn.run, context.nowMs());
   };
 }
 

@@ -5,8 +5,10 @@
  */
 import { decideRequestSchema, type DecideRequest } from '../../contracts/decide.ts';
 import type { PoolReplica } from '../../contracts/link-protocol.ts';
-import { readConversation } from '../identity/conversation.ts';
-import { ChatBodyReader, ChatStreamReader } from '../reply/chat-reply-readers.ts';
+import { chatConversation } from '../identity/chat-conversation.ts';
+import { chatDialect } from '../reply/chat-replies.ts';
+import { DialectBodyReader } from '../reply/dialect-body-reader.ts';
+import { DialectStreamReader } from '../reply/dialect-stream-reader.ts';
 import { parseJsonObject } from '../request-body.ts';
 import type { ApiDescriptor, TurnRequest } from './api-descriptor.ts';
 import { chatPath } from './chat-completions.ts';
@@ -24,9 +26,9 @@ function readRequest(body: Buffer): TurnRequest {
   const shared = {
     model: request.model ?? null,
     withholdUsage: false,
-    class: 'interactive',
-    streamReader: () => new ChatStreamReader(),
-    bodyReader: () => new ChatBodyReader(),
+    class: null,
+    streamReader: () => new DialectStreamReader(chatDialect),
+    bodyReader: () => new DialectBodyReader(chatDialect),
   } as const;
   if (labels === undefined) {
     return {
@@ -35,7 +37,7 @@ function readRequest(body: Buffer): TurnRequest {
       upstreamPath: '/classify',
       maxTokens: 0,
       runState: 'none',
-      conversation: readConversation({ model: shared.model, tools: undefined, messages: [request.input] }),
+      conversation: chatConversation({ model: shared.model, tools: undefined, messages: [request.input] }),
       bodyFor: (replica) => json({ model: modelOn(replica, request), input: request.input }),
       translate: (reply) => JSON.stringify(scoreClassification(reply)),
     };
@@ -50,7 +52,7 @@ function readRequest(body: Buffer): TurnRequest {
     upstreamPath: chatPath,
     maxTokens: 1,
     runState: 'own',
-    conversation: readConversation({ model: shared.model, tools: undefined, messages }),
+    conversation: chatConversation({ model: shared.model, tools: undefined, messages }),
     bodyFor: (replica) =>
       json({
         model: modelOn(replica, request),

@@ -1,21 +1,45 @@
 /**
- * What is computed once from the messages of a request: hashes of its prefix for placement, hashes by
- * which a later request of the same conversation is recognised, and an estimate of its prompt tokens.
- * Pure; keeps none of the text, so a held turn costs no more than these few strings.
+ * What is computed once from the conversation of a request: hashes of its prefix for placement, hashes by
+ * which a later request of the same conversation is recognised, and an estimate of its prompt tokens. How
+ * an API's request splits into items is the API's to say. Pure; keeps none of the text, so a held turn
+ * costs no more than these few strings.
  */
 import { createHash } from 'node:crypto';
+import type { NotText } from './inlined-data.ts';
 
 export interface Conversation {
-  /** Rolling hashes of model, tools and messages in whole blocks of 1 KiB, oldest first. */
+  /** Rolling hashes of model, tools and items in whole blocks of 1 KiB, oldest first. */
   readonly prefix: readonly string[];
-  /** An estimate: one token for four bytes of JSON text, images inlined as data at a flat rate. */
+  /** An estimate: one token for four bytes of JSON text, inlined data at a flat rate. */
   readonly promptTokens: number;
-  /** Hash of all messages. */
+  /** Hash of all items. */
   readonly whole: string;
   /** Hashes of its beginnings that a reply followed, longest first. */
   readonly answered: readonly string[];
   /** The tool results at its end: what they answer, and the beginning that the calls came from. */
   readonly toolResults: { readonly before: string; readonly ids: readonly string[] } | null;
+  /** The stored response that it goes on from; null when all of it is in the request. */
+  readonly previousResponse: string | null;
+}
+
+/** A message, or whatever else an API's conversation is made of. */
+export interface ConversationItem {
+  /** Its text, the same each time that it is sent. */
+  readonly text: string;
+  /** A reply of the model begins with it. */
+  readonly beginsReply: boolean;
+  /** Ids of the tool calls whose results it carries. */
+  readonly resultIds: readonly string[];
+  readonly notText: NotText;
+}
+
+export interface ConversationSource {
+  readonly model: string | null;
+  /** Whatever the request offers as tools; they come before the items in an engine's prompt. */
+  readonly tools: unknown;
+  readonly items: readonly ConversationItem[];
+  /** The id of the stored response before the items. */
+  readonly previousResponse?: string | null;
 }
 
 const blockBytes = 1024;
@@ -23,30 +47,23 @@ const maxBlocks = 64;
 const maxAnswered = 64;
 const maxToolIds = 64;
 const bytesPerToken = 4;
-const tokensPerImage = 1_000;
-
-export interface ConversationSource {
-  readonly model: string | null;
-  /** Whatever the request offers as tools; they come before the messages in an engine's prompt. */
-  readonly tools: unknown;
-  readonly messages: readonly unknown[];
-}
 
 export function readConversation(source: ConversationSource): Conversation {
-  const head = `${source.model ?? ''}\n${source.tools === undefined ? '' : JSON.stringify(source.tools)}\n`;
-  const texts = source.messages.map((message) => JSON.stringify(message) ?? 'null');
+  const { model, tools, items, previousResponse = null } = source;
+  const head = `${model ?? ''}\n${tools === undefined ? '' : JSON.stringify(tools)}\n`;
   return {
-    prefix: prefixHashes(head, texts),
-    promptTokens: estimateTokens(head, texts, source.messages),
-    ...beginnings(source.messages, texts),
+    prefix: prefixHashes(head, items),
+    promptTokens: estimateTokens(head, items),
+    previousResponse,
+    ...beginnings(items, previousResponse),
   };
 }
 
-function prefixHashes(head: string, texts: readonly string[]): string[] {
+function prefixHashes(head: string, items: readonly ConversationItem[]): string[] {
   let text = head;
-  for (const next of texts) {
+  for (const item of items) {
     if (text.length >= blockBytes * maxBlocks) break;
-    text += next;
+    text += item.text;
   }
   const bytes = Buffer.from(text.slice(0, blockBytes * maxBlocks));
   const hashes: string[] = [];
@@ -64,16 +81,18 @@ function prefixHashes(head: string, texts: readonly string[]): string[] {
 }
 
 function beginnings(
-  messages: readonly unknown[],
-  texts: readonly string[],
+  items: readonly ConversationItem[],
+  previousResponse: string | null,
 ): Pick<Conversation, 'whole' | 'answered' | 'toolResults'> {
-  const replies = messages.flatMap((message, index) => (roleOf(message) === 'assistant' ? [index] : []));
+  const replies = items.flatMap((item, index) => (item.beginsReply ? [index] : []));
   const wanted = new Set(replies.slice(-maxAnswered));
   const lastReply = replies.at(-1);
   const hash = createHash('sha256');
+  // Short requests that go on from different responses look alike and are not.
+  if (previousResponse !== null) hash.update(`${JSON.stringify(previousResponse)}\n`);
   const answered: string[] = [];
   let beforeLastReply: string | null = null;
-  texts.forEach((text, index) => {
+  items.forEach(({ text }, index) => {
     if (wanted.has(index)) {
       const digest = hash.copy().digest('base64url');
       if (index > 0) answered.push(digest);
@@ -81,7 +100,8 @@ function beginnings(
     }
     hash.update(text).update('\n');
   });
-  const ids = lastReply === undefined ? [] : toolResultIds(messages.slice(lastReply + 1));
+  const results = lastReply === undefined ? [] : items.slice(lastReply + 1);
+  const ids = results.flatMap((item) => item.resultIds).slice(0, maxToolIds);
   return {
     whole: hash.digest('base64url'),
     answered: answered.toReversed(),
@@ -89,43 +109,12 @@ function beginnings(
   };
 }
 
-function toolResultIds(messages: readonly unknown[]): string[] {
-  return messages
-    .flatMap((message) => {
-      const id = roleOf(message) === 'tool' ? (message as Record<string, unknown>)['tool_call_id'] : null;
-      return typeof id === 'string' && id !== '' ? [id] : [];
-    })
-    .slice(0, maxToolIds);
-}
-
-function estimateTokens(head: string, texts: readonly string[], messages: readonly unknown[]): number {
+function estimateTokens(head: string, items: readonly ConversationItem[]): number {
   let bytes = Buffer.byteLength(head);
-  for (const text of texts) bytes += Buffer.byteLength(text);
-  let images = 0;
-  for (const message of messages) {
-    const content = isRecord(message) ? message['content'] : null;
-    if (!Array.isArray(content)) continue;
-    for (const part of content as unknown[]) {
-      const inlined = inlinedDataLength(part);
-      if (inlined === 0) continue;
-      bytes -= inlined;
-      images += 1;
-    }
+  let tokens = 0;
+  for (const { text, notText } of items) {
+    bytes += Buffer.byteLength(text) - notText.characters;
+    tokens += notText.tokens;
   }
-  return Math.ceil(bytes / bytesPerToken) + images * tokensPerImage;
-}
-
-/** Length of the data URL of a content part; 0 when it has none. */
-function inlinedDataLength(part: unknown): number {
-  if (!isRecord(part) || !isRecord(part['image_url'])) return 0;
-  const url = part['image_url']['url'];
-  return typeof url === 'string' && url.startsWith('data:') ? url.length : 0;
-}
-
-function roleOf(message: unknown): unknown {
-  return isRecord(message) ? message['role'] : null;
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+  return Math.ceil(Math.max(0, bytes) / bytesPerToken) + tokens;
 }

@@ -1,11 +1,12 @@
 /**
- * Remembers which run a conversation, or a tool call of it, belongs to, so that a client that names no
- * run is recognised by what it sends back. Pure: time is handed in.
+ * Remembers which run a conversation, a tool call of it or a stored response belongs to, so that a client
+ * that names no run is recognised by what it sends back. Pure: time is handed in.
  *
  * Never guesses: engines reuse short ids such as `call_0`, and many agents begin with the same words,
  * so an id counts only together with the conversation it came from, and what two runs share names
  * neither of them. Keys hold the caller, so two callers never meet. Bounded in number and age.
  */
+import { createHash } from 'node:crypto';
 import type { Caller, RunId } from '../../contracts/ids.ts';
 import type { Conversation } from './conversation.ts';
 
@@ -15,9 +16,17 @@ interface Entry {
   readonly expiresAtMs: number;
 }
 
-export type RecognisedBy = 'tool-call' | 'conversation';
+export type RecognisedBy = 'response' | 'tool-call' | 'conversation';
 
-const idLength = 128;
+/** What a reply is known by when a request sends it back. */
+export interface ReplyNames {
+  readonly toolCallIds: Iterable<string>;
+  /** null: the API names none. */
+  readonly responseId: string | null;
+}
+
+/** Longer ids are kept as their hash. */
+const maxIdLength = 128;
 
 export class RunMemory {
   // Insertion order is order of expiry, because each renewal inserts anew with the same lifetime.
@@ -37,6 +46,10 @@ export class RunMemory {
 
   /** The one run that this conversation continues; null when there is none or more than one. */
   find(caller: Caller, conversation: Conversation, nowMs: number): { run: RunId; by: RecognisedBy } | null {
+    if (conversation.previousResponse !== null) {
+      const entry = this.#live(responseKey(caller, conversation.previousResponse), nowMs);
+      if (entry !== undefined) return entry.run === null ? null : { run: entry.run, by: 'response' };
+    }
     const run = this.#findByToolCalls(caller, conversation, nowMs);
     if (run !== null) return { run, by: 'tool-call' };
     for (const hash of conversation.answered) {
@@ -48,10 +61,11 @@ export class RunMemory {
     return null;
   }
 
-  /** Notes that `run` was answered on `whole`, with these tool calls. */
-  remember(caller: Caller, whole: string, toolCallIds: Iterable<string>, run: RunId, nowMs: number): void {
+  /** Notes that `run` was answered on `whole` with such a reply. */
+  remember(caller: Caller, whole: string, reply: ReplyNames, run: RunId, nowMs: number): void {
     this.#note(conversationKey(caller, whole), run, nowMs);
-    for (const id of toolCallIds) this.#note(toolCallKey(caller, whole, id), run, nowMs);
+    for (const id of reply.toolCallIds) this.#note(toolCallKey(caller, whole, id), run, nowMs);
+    if (reply.responseId !== null) this.#note(responseKey(caller, reply.responseId), run, nowMs);
   }
 
   /** Forgets all of a run, which has ended. */
@@ -115,5 +129,13 @@ function conversationKey(caller: Caller, hash: string): string {
 }
 
 function toolCallKey(caller: Caller, before: string, id: string): string {
-  return `${before} ${caller} ${JSON.stringify(id.slice(0, idLength))}`;
+  return `${before} ${caller} ${JSON.stringify(shortened(id))}`;
+}
+
+function responseKey(caller: Caller, id: string): string {
+  return `response ${caller} ${JSON.stringify(shortened(id))}`;
+}
+
+function shortened(id: string): string {
+  return id.length <= maxIdLength ? id : createHash('sha256').update(id).digest('base64url');
 }

@@ -1,47 +1,65 @@
 /**
- * Finds where server-sent events end in a stream of bytes, however it is cut: an event ends with a
- * blank line, and lines end in LF, CRLF or CR. Pure; keeps three flags and no bytes.
+ * Finds where server-sent events begin and end in a stream of bytes, however it is cut: an event ends with
+ * a blank line, and lines end in LF, CRLF or CR. Pure; keeps a few flags and no bytes.
+ *
+ * Comments and blank lines before the first field of an event do not belong to it: they are for keeping a
+ * connection alive and must never wait for an event.
  */
 const lf = 0x0a;
 const cr = 0x0d;
+const colon = 0x3a;
+
+export type BoundaryKind =
+  /** The first field of an event begins here. */
+  | 'begin'
+  /** The event's blank line ends here, whole. */
+  | 'end'
+  /** As `end`, but an LF that comes next still belongs to it. */
+  | 'end-at-cr'
+  /** Such an LF ends here. */
+  | 'late-lf';
+
+export interface Boundary {
+  readonly kind: BoundaryKind;
+  /** Offset in the chunk, behind the byte that ends something or at the one that begins. */
+  readonly at: number;
+}
 
 export class EventBoundaries {
+  #inEvent = false;
   #lineIsEmpty = true;
   #afterCr = false;
-  /** A CR has just ended a blank line; an LF may still follow and belongs to it. */
-  #blankLineAtCr = false;
+  /** The line end just seen has ended an event. */
+  #endedAtCr = false;
 
-  /**
-   * Offsets in `chunk` at which an event has just ended; 0 when it ended with the chunk before and only
-   * this one's first byte shows it.
-   */
-  scan(chunk: Uint8Array): number[] {
-    const ends: number[] = [];
+  /** The boundaries in `chunk`, in order. */
+  scan(chunk: Uint8Array): Boundary[] {
+    const found: Boundary[] = [];
     for (let index = 0; index < chunk.length; index++) {
       const byte = chunk[index];
-      if (this.#blankLineAtCr) {
-        this.#blankLineAtCr = false;
-        ends.push(byte === lf ? index + 1 : index);
-        if (byte === lf) {
-          this.#afterCr = false;
-          continue;
-        }
-      }
       if (byte === lf && this.#afterCr) {
+        if (this.#endedAtCr) found.push({ kind: 'late-lf', at: index + 1 });
         this.#afterCr = false;
+        this.#endedAtCr = false;
         continue;
       }
       this.#afterCr = byte === cr;
-      if (byte !== lf && byte !== cr) {
-        this.#lineIsEmpty = false;
-      } else if (!this.#lineIsEmpty) {
+      this.#endedAtCr = false;
+      if (byte === lf || byte === cr) {
+        if (this.#lineIsEmpty && this.#inEvent) {
+          this.#inEvent = false;
+          this.#endedAtCr = byte === cr;
+          found.push({ kind: byte === cr ? 'end-at-cr' : 'end', at: index + 1 });
+        }
         this.#lineIsEmpty = true;
-      } else if (byte === lf) {
-        ends.push(index + 1);
-      } else {
-        this.#blankLineAtCr = true;
+        continue;
       }
+      if (this.#lineIsEmpty && byte !== colon && !this.#inEvent) {
+        this.#inEvent = true;
+        found.push({ kind: 'begin', at: index });
+      }
+      this.#lineIsEmpty = false;
     }
-    return ends;
+    return found;
   }
 }

@@ -1,21 +1,22 @@
 /**
- * Reads a copy of a server-sent event stream: bytes in, the data of whole events out. Characters and
- * lines may be cut anywhere. Never throws: an event larger than the bound ends the reading (of the
+ * Reads a copy of a server-sent event stream: bytes in, the data and names of whole events out.
+ * Characters and lines may be cut anywhere. Never throws: an event larger than the bound ends the reading (of the
  * copy; the stream itself is not its business).
  */
 import { createParser, type EventSourceParser } from 'eventsource-parser';
 
 /** Characters of one event; larger ones are not read. */
-export const maxEventLength = 1024 * 1024;
+export const maxEventLength = 4 * 1024 * 1024;
 
 export class EventReader {
   readonly #decoder = new TextDecoder();
   readonly #parser: EventSourceParser;
   #stopped = false;
 
-  constructor(onData: (data: string) => void) {
+  /** @param onEvent the name is empty when the event has none. */
+  constructor(onEvent: (data: string, name: string) => void) {
     this.#parser = createParser({
-      onEvent: (event) => onData(event.data),
+      onEvent: (event) => onEvent(event.data, event.event ?? ''),
       onError: (error) => {
         if (error.type === 'max-buffer-size-exceeded') this.#stopped = true;
       },

@@ -13,6 +13,8 @@ export interface ReplyFacts {
   readonly callsTools: boolean;
   readonly toolCallIds: ReadonlySet<string>;
   readonly toolNames: ReadonlySet<string>;
+  /** By which a later request may go on from this reply; null: the API names none. */
+  readonly responseId: string | null;
   /** Pieces of output seen, about one a token: what is booked when no usage came. */
   readonly outputPieces: number;
   /** The stream said that it is over, or that it failed. */
@@ -30,6 +32,7 @@ export const nothingRead: ReplyFacts = {
   callsTools: false,
   toolCallIds: new Set(),
   toolNames: new Set(),
+  responseId: null,
   outputPieces: 0,
   closed: false,
   failed: false,
@@ -53,11 +56,14 @@ export function wasCut(facts: ReplyFacts): boolean {
 /** What is known of a reply, added up as it is read. */
 export class FactCollector {
   usage: Usage | null = null;
+  /** What stands in for usage when there is none. */
+  usageHint: Usage | null = null;
   cachedTokens: number | null = null;
   finishReason: string | null = null;
   callsTools = false;
   readonly toolCallIds = new Set<string>();
   readonly toolNames = new Set<string>();
+  responseId: string | null = null;
   outputPieces = 0;
   closed = false;
   failed = false;
@@ -78,12 +84,13 @@ export class FactCollector {
 
   facts(complete: boolean): ReplyFacts {
     return {
-      usage: this.usage,
+      usage: this.usage ?? this.usageHint,
       cachedTokens: this.cachedTokens,
       finishReason: this.finishReason,
       callsTools: this.callsTools,
       toolCallIds: this.toolCallIds,
       toolNames: this.toolNames,
+      responseId: this.responseId,
       outputPieces: this.outputPieces,
       closed: this.closed,
       failed: this.failed,

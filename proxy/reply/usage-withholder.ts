@@ -2,34 +2,31 @@
  * Keeps from the client the one chunk it did not ask for: the usage chunk that comes because the proxy
  * added `stream_options.include_usage`. Every other byte passes unchanged and in order. Pure.
  *
- * How no normal event is delayed: until a finish reason has been read, all bytes pass at once, because
- * engines send the usage chunk after it. From the next event on, the few events that are left are held
- * until their blank line, judged, and passed or dropped whole. An event too large to be a usage chunk
- * passes as soon as that is plain. Chosen over judging each event by its first bytes, because that would
- * rest on the order in which an engine writes its fields.
+ * How no event is delayed: a client can act on an event only when it has its blank line, so an event that
+ * has not all come yet waits for its rest and is judged with it; what came whole passes at once. Comments
+ * between events pass as they come, and so does an event too large to be a usage chunk, once that is
+ * plain. Chosen over judging each event by its first bytes, because that would rest on the order in which
+ * an engine writes its fields.
  */
-import { EventBoundaries } from './event-boundaries.ts';
+import { EventBoundaries, type BoundaryKind } from './event-boundaries.ts';
 import type { StreamReader } from './reply-reader.ts';
 
 /** No usage chunk is larger; an event beyond it is passed on as it comes. */
 const maxHeldBytes = 64 * 1024;
-const carriageReturn = 0x0d;
 const lineFeed = Buffer.from('\n');
 
-export interface FinishingReader extends StreamReader {
-  readonly finished: boolean;
-}
+export type FinishingReader = StreamReader;
 
 export class UsageWithholder {
-  readonly #reader: FinishingReader;
+  readonly #reader: StreamReader;
   readonly #boundaries = new EventBoundaries();
   #holding = false;
   #held: Buffer[] = [];
   #heldBytes = 0;
-  /** The event now arriving has outgrown the bound: its rest passes too. */
-  #oversized = false;
+  /** The event before was kept back: an LF that still belongs to it is too. */
+  #dropped = false;
 
-  constructor(reader: FinishingReader) {
+  constructor(reader: StreamReader) {
     this.#reader = reader;
   }
 
@@ -37,13 +34,11 @@ export class UsageWithholder {
   push(chunk: Buffer): Buffer[] {
     const out: Buffer[] = [];
     let start = 0;
-    for (const end of this.#boundaries.scan(chunk)) {
-      this.#take(chunk.subarray(start, end), out);
-      // An event that ended with the chunk before is only shown to have done so after a lone CR.
-      this.#endEvent(end === 0 ? carriageReturn : chunk[end - 1], out);
-      start = end;
+    for (const { kind, at } of this.#boundaries.scan(chunk)) {
+      this.#turn(kind, chunk.subarray(start, at), out);
+      start = at;
     }
-    if (start < chunk.length) this.#take(chunk.subarray(start), out);
+    this.#take(chunk.subarray(start), out);
     return out;
   }
 
@@ -56,9 +51,27 @@ export class UsageWithholder {
     return out;
   }
 
+  /** @param bytes what came since the boundary before this one. */
+  #turn(kind: BoundaryKind, bytes: Buffer, out: Buffer[]): void {
+    if (kind === 'late-lf') {
+      if (!this.#dropped) append(out, bytes);
+      return;
+    }
+    this.#take(bytes, out);
+    if (kind === 'begin') {
+      this.#holding = true;
+      return;
+    }
+    this.#feedHeld();
+    // The parser waits after a lone CR for a possible LF: this is it, and a late one tells it nothing new.
+    if (kind === 'end-at-cr') this.#reader.feed(lineFeed);
+    this.#judge(out);
+    this.#holding = false;
+  }
+
   #take(bytes: Buffer, out: Buffer[]): void {
     if (bytes.length === 0) return;
-    if (!this.#holding || this.#oversized) {
+    if (!this.#holding) {
       this.#reader.feed(bytes);
       append(out, bytes);
       return;
@@ -68,21 +81,14 @@ export class UsageWithholder {
     if (this.#heldBytes <= maxHeldBytes) return;
     this.#feedHeld();
     this.#release(out);
-    this.#oversized = true;
+    this.#holding = false;
   }
 
-  #endEvent(lastByte: number | undefined, out: Buffer[]): void {
-    this.#feedHeld();
-    // The parser waits after a lone CR for a possible LF; the boundary has shown that none comes.
-    if (lastByte === carriageReturn) this.#reader.feed(lineFeed);
-    if (this.#holding && !this.#oversized) this.#judge(out);
-    this.#oversized = false;
-    this.#reader.takeLastEvent();
-    if (this.#reader.finished) this.#holding = true;
-  }
-
+  /** What is held is a whole event, or nothing: it was too large, and its rest has passed. */
   #judge(out: Buffer[]): void {
-    if (this.#reader.takeLastEvent() === 'usage-only') this.#clear();
+    const isUsage = this.#reader.takeLastEvent() === 'usage-only';
+    this.#dropped = isUsage && this.#held.length > 0;
+    if (this.#dropped) this.#clear();
     else this.#release(out);
   }
 

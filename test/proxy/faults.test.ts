@@ -5,14 +5,14 @@ import { refusalFault } from '../../proxy/refusal-fault.ts';
 
 describe('the one translation of a fault to HTTP', () => {
   it.each(Object.keys(errorCodes) as ErrorCode[])('%s has the status and type of the table', (code) => {
-    const { status, body, headers } = faultReply(new Fault(code, 'words'));
+    const { status, body, headers } = faultReply(new Fault(code, 'words'), '/v1/chat/completions');
     expect(status).toBe(errorCodes[code].status);
     expect(JSON.parse(body)).toEqual({ error: { message: 'words', type: errorCodes[code].type, code } });
     expect(headers).toMatchObject({ 'content-type': 'application/json' });
   });
 
   it('names when to try again', () => {
-    expect(faultReply(new Fault('overloaded', 'x', 5)).headers['retry-after']).toBe('5');
+    expect(faultReply(new Fault('overloaded', 'x', 5), null).headers['retry-after']).toBe('5');
   });
 
   it('gives nothing away of a fault of ours', () => {

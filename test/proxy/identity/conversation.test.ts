@@ -1,9 +1,10 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { readConversation, type Conversation } from '../../../proxy/identity/conversation.ts';
+import { chatConversation } from '../../../proxy/identity/chat-conversation.ts';
+import type { Conversation } from '../../../proxy/identity/conversation.ts';
 
 function read(messages: readonly unknown[], more: { model?: string; tools?: unknown } = {}): Conversation {
-  return readConversation({ model: more.model ?? 'm', tools: more.tools, messages });
+  return chatConversation({ model: more.model ?? 'm', tools: more.tools, messages });
 }
 
 const user = (content: string): unknown => ({ role: 'user', content });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Caller, RunId } from '../../../contracts/ids.ts';
-import { readConversation } from '../../../proxy/identity/conversation.ts';
+import { chatConversation } from '../../../proxy/identity/chat-conversation.ts';
 import { identifyRun, type IdentifiedRun } from '../../../proxy/identity/identify-run.ts';
 import { readIdentityHeaders } from '../../../proxy/identity/identity-headers.ts';
 import { RunMemory } from '../../../proxy/identity/run-memory.ts';
@@ -27,7 +27,7 @@ class Identity {
   }
 
   ask(messages: readonly Message[], headers: Record<string, string> = {}): IdentifiedRun {
-    const conversation = readConversation({ model: 'm', tools: undefined, messages });
+    const conversation = chatConversation({ model: 'm', tools: undefined, messages });
     return identifyRun(
       readIdentityHeaders(headers),
       conversation,
@@ -44,11 +44,11 @@ class Identity {
     headers: Record<string, string> = {},
   ): IdentifiedRun {
     const asked = this.ask(messages, headers);
-    const { whole } = readConversation({ model: 'm', tools: undefined, messages });
+    const { whole } = chatConversation({ model: 'm', tools: undefined, messages });
     this.memory.remember(
       (headers['x-fermata-caller'] ?? 'anonymous') as Caller,
       whole,
-      toolCallIds,
+      { toolCallIds, responseId: null },
       asked.run,
       this.nowMs,
     );

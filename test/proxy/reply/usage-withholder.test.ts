@@ -1,12 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import { ChatStreamReader } from '../../../proxy/reply/chat-reply-readers.ts';
+import { chatDialect } from '../../../proxy/reply/chat-replies.ts';
+import { DialectStreamReader } from '../../../proxy/reply/dialect-stream-reader.ts';
 import { UsageWithholder } from '../../../proxy/reply/usage-withholder.ts';
 import { chunk, sse, usageChunk } from '../stack.ts';
 import { streamCases } from '../stream-cases.ts';
 import { generateStream, type GeneratedStream } from './generated-streams.ts';
 
 function through(...pieces: readonly Buffer[]): Buffer {
-  const withholder = new UsageWithholder(new ChatStreamReader());
+  const withholder = new UsageWithholder(new DialectStreamReader(chatDialect));
   return Buffer.concat([...pieces.flatMap((piece) => withholder.push(piece)), ...withholder.end()]);
 }
 
@@ -51,33 +52,52 @@ describe('the usage chunk that the client did not ask for', () => {
   const finish = sse(chunk({}, 'stop'));
   const usage = sse(usageChunk);
 
-  it('holds nothing back before the finish reason, not even half an event', () => {
-    const withholder = new UsageWithholder(new ChatStreamReader());
-    const text = start + finish;
-    const out: Buffer[] = [];
-    for (const byte of Buffer.from(text)) {
-      const now = withholder.push(Buffer.of(byte));
-      expect(Buffer.concat(now).length).toBe(1);
-      out.push(...now);
+  it('delays no event: each goes on with the last byte of its blank line', () => {
+    for (const lineEnd of ['\n', '\r\n', '\r']) {
+      const withholder = new UsageWithholder(new DialectStreamReader(chatDialect));
+      const text = (start + finish).replaceAll('\n', lineEnd);
+      let seen = '';
+      const late: string[] = [];
+      for (const [index, byte] of [...Buffer.from(text)].entries()) {
+        seen += Buffer.concat(withholder.push(Buffer.of(byte))).toString('utf8');
+        const sent = text.slice(0, index + 1);
+        // A CR may yet be followed by an LF; the event does not wait for it.
+        if (sent.endsWith(`${lineEnd}${lineEnd}`) && seen !== sent) late.push(sent);
+      }
+      expect(late).toEqual([]);
+      expect(seen).toBe(text);
     }
-    expect(Buffer.concat(out).toString('utf8')).toBe(text);
   });
 
-  it('lets an event after the finish reason go with its blank line', () => {
-    const withholder = new UsageWithholder(new ChatStreamReader());
-    withholder.push(Buffer.from(finish));
-    expect(withholder.push(Buffer.from('data: [DONE]\n'))).toEqual([]);
-    expect(Buffer.concat(withholder.push(Buffer.from('\n'))).toString('utf8')).toBe('data: [DONE]\n\n');
+  it('delays no comment, which is there to keep the connection alive', () => {
+    const withholder = new UsageWithholder(new DialectStreamReader(chatDialect));
+    for (const byte of Buffer.from(': ping\n: pong\r\n\n:\n')) {
+      expect(withholder.push(Buffer.of(byte))).toHaveLength(1);
+    }
+  });
+
+  it('is dropped wherever it comes: before any text, amid the stream, and more than once', () => {
+    const text = usage + start + usage + usage + start + finish + usage + sse('[DONE]');
+    expect(through(Buffer.from(text)).toString('utf8')).toBe(start + start + finish + sse('[DONE]'));
+  });
+
+  it('is dropped with an LF that comes late, and leaves comments before it alone', () => {
+    const crlf = usage.replaceAll('\n', '\r\n');
+    const withholder = new UsageWithholder(new DialectStreamReader(chatDialect));
+    expect(withholder.push(Buffer.from(crlf.slice(0, -1)))).toEqual([]);
+    expect(withholder.push(Buffer.from('\n'))).toEqual([]);
+    expect(Buffer.concat(withholder.push(Buffer.from('\n'))).toString('utf8')).toBe('\n');
+    expect(through(Buffer.from(`: ping\n${usage}`)).toString('utf8')).toBe(': ping\n');
   });
 
   it('keeps one read one write when nothing is dropped', () => {
-    const withholder = new UsageWithholder(new ChatStreamReader());
+    const withholder = new UsageWithholder(new DialectStreamReader(chatDialect));
     const all = Buffer.from(start + finish + sse('[DONE]'));
     expect(withholder.push(all)).toEqual([all]);
   });
 
   it('is still read: dropping it loses no fact', () => {
-    const reader = new ChatStreamReader();
+    const reader = new DialectStreamReader(chatDialect);
     const withholder = new UsageWithholder(reader);
     withholder.push(Buffer.from(start + finish + usage.slice(0, 40)));
     withholder.push(Buffer.from(usage.slice(40)));
@@ -102,7 +122,7 @@ describe('the usage chunk that the client did not ask for', () => {
   });
 
   it('lets an event pass that is larger than any usage chunk, as soon as that is plain', () => {
-    const withholder = new UsageWithholder(new ChatStreamReader());
+    const withholder = new UsageWithholder(new DialectStreamReader(chatDialect));
     withholder.push(Buffer.from(finish));
     const large = Buffer.from(`data: {"choices":[],"usage":{"x":"${'y'.repeat(70_000)}`);
     expect(Buffer.concat(withholder.push(large)).equals(large)).toBe(true);

@@ -1,12 +1,14 @@
 import { describe, expect, it } from 'vitest';
-import { ChatBodyReader, ChatStreamReader } from '../../../proxy/reply/chat-reply-readers.ts';
+import { chatDialect } from '../../../proxy/reply/chat-replies.ts';
+import { DialectBodyReader } from '../../../proxy/reply/dialect-body-reader.ts';
+import { DialectStreamReader } from '../../../proxy/reply/dialect-stream-reader.ts';
 import { maxEventLength } from '../../../proxy/reply/event-reader.ts';
 import { outcomeOfReply, wasCut, type ReplyFacts } from '../../../proxy/reply/reply-facts.ts';
 import { chunk, sse } from '../stack.ts';
 import { readCase, streamCase, streamCases } from '../stream-cases.ts';
 
 function readStream(writes: readonly Uint8Array[]): ReplyFacts {
-  const reader = new ChatStreamReader();
+  const reader = new DialectStreamReader(chatDialect);
   for (const write of writes) reader.feed(write);
   reader.end();
   return reader.facts();
@@ -24,7 +26,7 @@ function recut(writes: readonly Buffer[], size: number): Buffer[] {
 }
 
 function readBody(body: unknown): ReplyFacts {
-  const reader = new ChatBodyReader();
+  const reader = new DialectBodyReader(chatDialect);
   const bytes = Buffer.from(typeof body === 'string' ? body : JSON.stringify(body));
   reader.feed(bytes.subarray(0, 5));
   reader.feed(bytes.subarray(5));
@@ -127,7 +129,7 @@ describe('the reader of a copied stream', () => {
   });
 
   it('stops reading at an event beyond its bound, without throwing, and says that it does not know all', () => {
-    const reader = new ChatStreamReader();
+    const reader = new DialectStreamReader(chatDialect);
     reader.feed(Buffer.from(sse(chunk({ content: 'x' }))));
     const piece = Buffer.from(`data: ${'x'.repeat(65_536)}`);
     for (let bytes = 0; bytes <= maxEventLength; bytes += piece.length) reader.feed(piece);
@@ -207,7 +209,7 @@ describe('the reader of a whole reply', () => {
   );
 
   it('does not keep a body beyond its bound', () => {
-    const reader = new ChatBodyReader();
+    const reader = new DialectBodyReader(chatDialect);
     for (let index = 0; index < 5; index++) reader.feed(Buffer.alloc(1024 * 1024, 0x20));
     reader.end();
     expect(reader.facts().complete).toBe(false);

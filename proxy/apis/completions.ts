@@ -1,0 +1,43 @@
+/** OpenAI's `POST /v1/completions`: text goes on from a prompt. */
+import { z } from 'zod';
+import { countOf } from '../foreign-json.ts';
+import { promptConversation } from '../identity/prompt-conversation.ts';
+import { chatDialect } from '../reply/chat-replies.ts';
+import { DialectBodyReader } from '../reply/dialect-body-reader.ts';
+import { DialectStreamReader } from '../reply/dialect-stream-reader.ts';
+import { parseJsonObject } from '../request-body.ts';
+import type { ApiDescriptor, TurnRequest } from './api-descriptor.ts';
+import { askForUsage } from './ask-for-usage.ts';
+import { parseFields } from './parse-fields.ts';
+
+const path = '/v1/completions';
+
+/** The prompt is the engine's to judge: some take embeddings in its place. */
+const completionsRequestSchema = z.looseObject({
+  model: z.string().min(1),
+  prompt: z.unknown().optional(),
+  stream: z.boolean().nullish(),
+  max_tokens: z.unknown().optional(),
+  stream_options: z.unknown().optional(),
+});
+
+export const completions: ApiDescriptor = { name: 'completions', path, readRequest };
+
+function readRequest(body: Buffer): TurnRequest {
+  const request = parseFields(completionsRequestSchema, parseJsonObject(body));
+  const withUsage = askForUsage(body, request);
+  const { model } = request;
+  return {
+    api: 'completions',
+    upstreamPath: path,
+    model,
+    maxTokens: countOf(request.max_tokens),
+    conversation: promptConversation(model, request.prompt),
+    bodyFor: () => withUsage ?? body,
+    withholdUsage: withUsage !== null,
+    class: null,
+    translate: null,
+    streamReader: () => new DialectStreamReader(chatDialect),
+    bodyReader: () => new DialectBodyReader(chatDialect),
+  };
+}

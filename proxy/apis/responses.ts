@@ -1,0 +1,43 @@
+/** OpenAI's `POST /v1/responses`, which Codex speaks. Its usage is always reported. */
+import { z } from 'zod';
+import { countOf } from '../foreign-json.ts';
+import { responsesConversation } from '../identity/responses-conversation.ts';
+import { DialectBodyReader } from '../reply/dialect-body-reader.ts';
+import { DialectStreamReader } from '../reply/dialect-stream-reader.ts';
+import { responsesDialect } from '../reply/responses-replies.ts';
+import { parseJsonObject } from '../request-body.ts';
+import type { ApiDescriptor, TurnRequest } from './api-descriptor.ts';
+import { parseFields } from './parse-fields.ts';
+
+const path = '/v1/responses';
+
+/** Without a model the pool's replicas decide, as a stored prompt may name one. */
+const responsesRequestSchema = z.looseObject({
+  model: z.string().min(1).nullish(),
+  input: z.unknown().optional(),
+  instructions: z.unknown().optional(),
+  tools: z.unknown().optional(),
+  previous_response_id: z.unknown().optional(),
+  max_output_tokens: z.unknown().optional(),
+});
+
+export const responses: ApiDescriptor = { name: 'responses', path, readRequest };
+
+function readRequest(body: Buffer): TurnRequest {
+  const request = parseFields(responsesRequestSchema, parseJsonObject(body));
+  const model = request.model ?? null;
+  const { instructions, tools, input, previous_response_id: previousResponse } = request;
+  return {
+    api: 'responses',
+    upstreamPath: path,
+    model,
+    maxTokens: countOf(request.max_output_tokens),
+    conversation: responsesConversation({ model, instructions, tools, input, previousResponse }),
+    bodyFor: () => body,
+    withholdUsage: false,
+    class: null,
+    translate: null,
+    streamReader: () => new DialectStreamReader(responsesDialect),
+    bodyReader: () => new DialectBodyReader(responsesDialect),
+  };
+}
