@@ -17,6 +17,8 @@ export interface ChildSpec {
   readonly logPath: string;
   /** Recognises the ready line of its stdout. */
   readonly ready: RegExp;
+  /** Milliseconds to stop in order before it is killed; absent: 15,000. */
+  readonly stopTimeoutMs?: number;
 }
 
 export interface RunningChild {
@@ -29,7 +31,7 @@ export interface RunningChild {
 }
 
 const readyTimeoutMs = 60_000;
-const stopTimeoutMs = 15_000;
+const defaultStopTimeoutMs = 15_000;
 
 /** @throws SetupFault when it ends or stays silent before it is ready. */
 export async function startChild(spec: ChildSpec): Promise<RunningChild> {
@@ -48,7 +50,7 @@ export async function startChild(spec: ChildSpec): Promise<RunningChild> {
   const close = async (): Promise<void> => {
     if (child.exitCode === null && child.signalCode === null) {
       child.kill('SIGTERM');
-      const timer = setTimeout(() => child.kill('SIGKILL'), stopTimeoutMs);
+      const timer = setTimeout(() => child.kill('SIGKILL'), spec.stopTimeoutMs ?? defaultStopTimeoutMs);
       await exited;
       clearTimeout(timer);
     }

@@ -1,6 +1,7 @@
 /** fermata's four services inside this process, each from its factory. */
 import type { Logger } from 'pino';
 import { createWorker } from '../activities/create-worker.ts';
+import { createAccess, withServiceToken } from '../auth/access.ts';
 import type { ConfigFile } from '../contracts/config-file.ts';
 import type { Settings } from '../contracts/settings.ts';
 import { createMcpServer } from '../mcp-server/create-mcp-server.ts';
@@ -44,16 +45,24 @@ export async function startServices(options: ServicesOptions): Promise<RunningSe
     return service;
   };
   try {
+    const access = await createAccess(withServiceToken(settings), { logger: logger('auth') });
+    keep({ close: async () => access.close() });
     const scheduler = keep(
       await createScheduler(
         { host, port: ports.scheduler, pool: config.pool, policy: config.policy, callers: config.callers },
-        { logger: logger('scheduler'), environment },
+        { logger: logger('scheduler'), environment, access },
       ),
     );
     const proxy = keep(
       await createProxy(
-        { host, port: ports.proxy, schedulerUrl: scheduler.url, redisUrl: settings.redisUrl },
-        { logger: logger('proxy'), environment },
+        {
+          host,
+          port: ports.proxy,
+          schedulerUrl: scheduler.url,
+          redisUrl: settings.redisUrl,
+          limits: { drainMs: settings.drainMs },
+        },
+        { logger: logger('proxy'), environment, access },
       ),
     );
     const toolServers = config.tools.mcpServers;
@@ -65,6 +74,7 @@ export async function startServices(options: ServicesOptions): Promise<RunningSe
           temporal,
           taskQueue,
           proxyUrl: proxy.url,
+          token: access.serviceToken,
           toolServers,
           workflowBundle: options.workflowBundle,
         },
@@ -74,7 +84,7 @@ export async function startServices(options: ServicesOptions): Promise<RunningSe
     const mcpServer = keep(
       await createMcpServer(
         { host, port: ports.mcp, temporal, taskQueue, proxyUrl: proxy.url },
-        { logger: logger('mcp-server') },
+        { logger: logger('mcp-server'), access },
       ),
     );
     return {
@@ -83,7 +93,11 @@ export async function startServices(options: ServicesOptions): Promise<RunningSe
       workerUrl: worker.url,
       mcpServerUrl: mcpServer.url,
       children: [],
-      close,
+      close: async () => {
+        // It takes no new turns while the parts in front of it stop; `close` awaits the end of this.
+        void proxy.close().catch(() => undefined);
+        await close();
+      },
     };
   } catch (error) {
     await close();

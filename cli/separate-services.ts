@@ -1,9 +1,13 @@
 /** fermata's four services, each as a process of its own, as in a deployment (`--separate`). */
 import { writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
+import { withServiceToken } from '../auth/access.ts';
 import { closeInReverse, type Closable } from './close-in-reverse.ts';
 import { startChild, type RunningChild } from './child-process.ts';
 import type { RunningServices, ServicesOptions } from './embedded-services.ts';
+
+/** Beyond the time that turns in flight get. */
+const stopMarginMs = 10_000;
 
 const root = resolve(import.meta.dirname, '..');
 
@@ -12,8 +16,11 @@ export async function startServiceProcesses(options: ServicesOptions): Promise<R
   // JSON is YAML: the effective configuration, the built-in pool's addresses included.
   const configPath = join(stateDir, 'effective-config.yaml');
   await writeFile(configPath, JSON.stringify(options.config, null, 2));
+  const { token } = withServiceToken(settings);
   const environment = {
     ...options.environment,
+    ...(token === null ? {} : { FERMATA_TOKEN: token }),
+    ...(settings.tokensFile === null ? {} : { FERMATA_TOKENS_FILE: settings.tokensFile }),
     FERMATA_CONFIG: configPath,
     FERMATA_STATE_DIR: stateDir,
     FERMATA_HOST: settings.host,
@@ -32,6 +39,7 @@ export async function startServiceProcesses(options: ServicesOptions): Promise<R
       environment: { ...environment, ...extra },
       logPath: join(stateDir, 'logs', `${name}.log`),
       ready: /ready\b.*?(https?:\/\/\S+)/,
+      stopTimeoutMs: settings.drainMs + stopMarginMs,
     });
     children.push(child);
     running.push(child);

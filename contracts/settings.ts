@@ -27,6 +27,8 @@ export interface Settings {
   readonly tokensFile: string | null;
   /** Where rate limits are counted for several proxies; null: in each proxy's memory. */
   readonly redisUrl: string | null;
+  /** Milliseconds that a stopping proxy gives turns in flight before it cuts them. */
+  readonly drainMs: number;
 }
 
 /** A setting that cannot be used; its message is one readable line. */
@@ -55,6 +57,7 @@ const known = new Set([
   'FERMATA_TOKEN',
   'FERMATA_TOKENS_FILE',
   'FERMATA_REDIS_URL',
+  'FERMATA_DRAIN_SECONDS',
 ]);
 
 /**
@@ -89,9 +92,10 @@ export function parseSettings(environment: Readonly<Record<string, string | unde
   const host = text('FERMATA_HOST') ?? '127.0.0.1';
   const token = readToken(text('FERMATA_TOKEN'));
   const tokensFile = text('FERMATA_TOKENS_FILE');
-  if (!loopbackHosts.includes(host) && text('FERMATA_ALLOW_OPEN') !== '1') {
+  const guarded = token !== null || tokensFile !== null;
+  if (!loopbackHosts.includes(host) && !guarded && text('FERMATA_ALLOW_OPEN') !== '1') {
     throw new SettingsFault(
-      `FERMATA_HOST: got '${host}', which others can reach without a token; expected a loopback address, or FERMATA_ALLOW_OPEN=1 beside it`,
+      `FERMATA_HOST: got '${host}', which others can reach without a token; expected a loopback address, or beside it FERMATA_TOKEN, FERMATA_TOKENS_FILE or FERMATA_ALLOW_OPEN=1`,
     );
   }
   return Object.freeze({
@@ -113,6 +117,7 @@ export function parseSettings(environment: Readonly<Record<string, string | unde
     token,
     tokensFile,
     redisUrl: readRedisUrl(text('FERMATA_REDIS_URL')),
+    drainMs: readDrainMs(text('FERMATA_DRAIN_SECONDS')),
   });
 }
 
@@ -128,4 +133,15 @@ function readToken(value: string | null): string | null {
 function readRedisUrl(value: string | null): string | null {
   if (value === null || /^rediss?:\/\/[^/]+/.test(value)) return value;
   throw new SettingsFault('FERMATA_REDIS_URL: expected an address such as redis://127.0.0.1:6379/0');
+}
+
+const defaultDrainMs = 30_000;
+const longestDrainSeconds = 3_600;
+
+function readDrainMs(value: string | null): number {
+  if (value === null) return defaultDrainMs;
+  if (/^\d{1,4}$/.test(value) && Number(value) <= longestDrainSeconds) return Number(value) * 1_000;
+  throw new SettingsFault(
+    `FERMATA_DRAIN_SECONDS: got '${value}', expected whole seconds from 0 to ${longestDrainSeconds}`,
+  );
 }

@@ -5,6 +5,7 @@
 import Fastify, { type FastifyInstance } from 'fastify';
 import type { AddressInfo } from 'node:net';
 import type { Logger } from 'pino';
+import { openAccess, type Access } from '../auth/access.ts';
 import type { TurnId } from '../contracts/ids.ts';
 import { createEngineAgent } from './forward/engine-agent.ts';
 import { drawProxyId } from './identity/draw-ids.ts';
@@ -20,6 +21,7 @@ import type { ProxyContext } from './proxy-context.ts';
 import { RateLimiter } from './rate-limits/rate-limiter.ts';
 import type { SharedBudgets } from './rate-limits/shared-budgets.ts';
 import { addRoutes } from './routes.ts';
+import { Stopping } from './stop-in-order.ts';
 
 export interface ProxyConfig {
   readonly host: string;
@@ -36,13 +38,17 @@ export interface ProxyDeps {
   readonly logger: Logger;
   /** Where the replicas' keys are, by the names in their entries. */
   readonly environment: Readonly<Record<string, string | undefined>>;
+  /** Who is let in, and the token for the scheduler; absent: everyone, and none. */
+  readonly access?: Access;
 }
 
 export interface Proxy {
   readonly url: string;
   readonly port: number;
-  /** Stops taking requests, refuses held turns, lets streams finish within `limits.drainMs`, cuts the rest. */
+  /** Stops taking turns, refuses held ones, lets streams finish within `limits.drainMs`, cuts the rest. */
   close(): Promise<void>;
+  /** Makes `close` wait no longer: what is in flight is cut at once. */
+  cut(): void;
 }
 
 /** Resolves when it listens; the link to the scheduler may come up later. Rejects when the port is taken. */
@@ -51,8 +57,8 @@ export async function createProxy(config: ProxyConfig, deps: ProxyDeps): Promise
   const shared = await connectRedis(config.redisUrl ?? null, deps.logger);
   const context = createContext(config.schedulerUrl, shared, limits, deps);
   const app = createServer(limits);
-  const stop = { draining: false };
-  addRoutes(app, context, stop);
+  const stop = new Stopping();
+  addRoutes(app, context, deps.access ?? openAccess, stop);
   await app.listen({ host: config.host, port: config.port });
   context.link.start(context);
   const sweeper = setInterval(() => {
@@ -62,16 +68,14 @@ export async function createProxy(config: ProxyConfig, deps: ProxyDeps): Promise
   }, limits.sweepEveryMs);
   const { port } = app.server.address() as AddressInfo;
   const host = config.host.includes(':') ? `[${config.host}]` : config.host;
-  let closing: Promise<void> | null = null;
   return {
     url: `http://${host}:${port}`,
     port,
     close: async () => {
-      stop.draining = true;
       clearInterval(sweeper);
-      closing ??= drainAndClose(app, context);
-      await closing;
+      await stop.begin(app, context);
     },
+    cut: () => stop.cut(),
   };
 }
 
@@ -90,7 +94,7 @@ function createContext(
 ): ProxyContext {
   const nowMs = (): number => performance.now();
   const proxy = drawProxyId();
-  const link = new LinkClient(schedulerUrl, proxy);
+  const link = new LinkClient(schedulerUrl, proxy, deps.access?.serviceToken ?? null);
   const runs = new RunRegistry({ maxRuns: limits.liveRuns, forgetAfterMs: limits.forgetAfterMs });
   const turns = new LiveTurns({
     runs,
@@ -99,10 +103,13 @@ function createContext(
     nowMs,
     maxHeld: limits.heldTurns,
   });
+  const memory = new RunMemory({ maxEntries: limits.rememberedKeys, lifetimeMs: limits.forgetAfterMs });
   const metrics = createMetrics({
     active: () => turns.inFlightCount,
     held: () => turns.heldCount,
     linked: () => link.connected,
+    redisUp: () => shared?.up ?? null,
+    memories: () => ({ runs: runs.size, conversations: memory.size, callers: limiter.callers }),
   });
   const limiter = new RateLimiter({
     maxCallers: limits.limitedCallers,
@@ -116,7 +123,7 @@ function createContext(
     turns,
     runs,
     pool: new ReplicaPool(),
-    memory: new RunMemory({ maxEntries: limits.rememberedKeys, lifetimeMs: limits.forgetAfterMs }),
+    memory,
     agent: createEngineAgent(limits.connectTimeoutMs),
     limiter,
     metrics,
@@ -137,22 +144,4 @@ function createServer(limits: ProxyLimits): FastifyInstance {
     clientErrorHandler: (error, socket) => answerMalformed(error, socket, limits.headerBytes),
     http: { maxHeaderSize: limits.headerBytes, noDelay: true },
   });
-}
-
-async function drainAndClose(app: FastifyInstance, context: ProxyContext): Promise<void> {
-  const { turns, limits } = context;
-  const closed = app.close();
-  turns.drain();
-  if (!(await turns.whenNoneInFlight(limits.drainMs))) {
-    context.logger.warn({ turns: turns.inFlightCount }, 'cutting turns that did not finish in time');
-    turns.cut();
-    // Their ends are reported before the link closes.
-    await turns.whenNoneInFlight(limits.lastBytesMs);
-  }
-  await context.link.close();
-  await context.limiter.close();
-  await context.agent.destroy();
-  const cutOff = setTimeout(() => app.server.closeAllConnections(), limits.lastBytesMs);
-  await closed;
-  clearTimeout(cutOff);
 }

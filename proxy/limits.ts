@@ -43,7 +43,7 @@ export const defaultLimits: ProxyLimits = {
   requestTimeoutMs: 300_000,
   connectTimeoutMs: 2_000,
   clientStallMs: 60_000,
-  drainMs: 10_000,
+  drainMs: 30_000,
   lastBytesMs: 1_000,
   linkPingMs: 5_000,
   progressEveryMs: 60_000,

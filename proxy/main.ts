@@ -1,22 +1,35 @@
 /** Starts the proxy as a process of its own. */
 import pino from 'pino';
+import { createAccess, requireServiceToken } from '../auth/access.ts';
+import { redactedPaths } from '../auth/redacted-paths.ts';
 import { parseSettings, SettingsFault } from '../contracts/settings.ts';
 import { createProxy } from './create-proxy.ts';
 
 async function main(): Promise<void> {
   const settings = parseSettings(process.env);
-  const logger = pino({ level: settings.logLevel, name: 'proxy' });
+  requireServiceToken(settings);
+  const logger = pino({ level: settings.logLevel, name: 'proxy', redact: redactedPaths });
+  const access = await createAccess(settings, { logger });
   const proxy = await createProxy(
     {
       host: settings.host,
       port: settings.ports.proxy,
       schedulerUrl: settings.schedulerUrl ?? `http://127.0.0.1:${settings.ports.scheduler}`,
       redisUrl: settings.redisUrl,
+      limits: { drainMs: settings.drainMs },
     },
-    { logger, environment: process.env },
+    { logger, environment: process.env, access },
   );
   console.log(`fermata proxy is ready at ${proxy.url}`);
+  let stopping = false;
   const stop = (): void => {
+    // Whoever asks twice does not want to wait for streams.
+    if (stopping) {
+      proxy.cut();
+      return;
+    }
+    stopping = true;
+    access.close();
     proxy.close().then(
       () => process.exit(0),
       (error: unknown) => {
@@ -25,8 +38,9 @@ async function main(): Promise<void> {
       },
     );
   };
-  process.once('SIGINT', stop);
-  process.once('SIGTERM', stop);
+  process.on('SIGHUP', () => void access.reload());
+  process.on('SIGINT', stop);
+  process.on('SIGTERM', stop);
 }
 
 main().catch((error: unknown) => {

@@ -1,21 +1,25 @@
 /** Which request goes where; every refusal before a turn exists is worded here or by its thrower. */
 import type { FastifyInstance, FastifyReply } from 'fastify';
-import { runIdSchema } from '../contracts/ids.ts';
+import type { Access } from '../auth/access.ts';
 import type { ApiDescriptor } from './apis/api-descriptor.ts';
 import { chatCompletions } from './apis/chat-completions.ts';
 import { completions } from './apis/completions.ts';
+import { countTokensPath, createTokenCounter } from './apis/count-tokens.ts';
 import { decide } from './apis/decide.ts';
 import { embeddings } from './apis/embeddings.ts';
 import { messages } from './apis/messages.ts';
 import { rerankApis } from './apis/rerank.ts';
 import { responses } from './apis/responses.ts';
 import { score } from './apis/score.ts';
-import { endRun } from './end-run.ts';
+import { addDoor } from './door.ts';
 import { Fault, faultReply, toFault } from './faults.ts';
 import { listModels, modelsWithoutReplica } from './models-list.ts';
+import { processRegistry } from './process-metrics.ts';
 import type { ProxyContext } from './proxy-context.ts';
 import { refusalFault } from './refusal-fault.ts';
+import { addRunRoutes } from './run-routes.ts';
 import { serveTurn } from './serve-turn.ts';
+import type { Stop } from './stop-in-order.ts';
 
 /** Endpoints whose requests are turns. */
 const turnApis: readonly ApiDescriptor[] = [
@@ -29,19 +33,24 @@ const turnApis: readonly ApiDescriptor[] = [
   score,
 ];
 
+/** A proxy that stops still says so, is alive, and lets runs be ended. */
+const servedWhileDraining: ReadonlySet<string> = new Set(['/healthz', '/readyz', '/metrics', '/v1/runs/:id']);
+
 /** How long a request for the pool waits for the scheduler to tell it. */
 const poolWaitMs = 5_000;
 const poolRetrySeconds = 1;
 
-export function addRoutes(app: FastifyInstance, context: ProxyContext, stop: { draining: boolean }): void {
+export function addRoutes(app: FastifyInstance, context: ProxyContext, access: Access, stop: Stop): void {
   // Bodies are read by the path that knows their bound; fastify hands over the stream.
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', (_request, payload, done) => done(null, payload));
-  app.addHook('onRequest', async (_request, reply) => {
+  app.addHook('onRequest', async (request, reply) => {
     if (!stop.draining) return;
+    if (servedWhileDraining.has(request.routeOptions.url ?? '')) return;
     reply.header('connection', 'close');
     throw refusalFault('draining', null);
   });
+  addDoor(app, access, context.logger);
   app.setErrorHandler((error, request, reply) => {
     if (!(error instanceof Fault)) context.logger.error({ err: error, url: request.url }, 'fault');
     send(reply, toFault(error));
@@ -52,34 +61,19 @@ export function addRoutes(app: FastifyInstance, context: ProxyContext, stop: { d
   for (const api of turnApis) {
     app.post(api.path, (request, reply) => {
       reply.hijack();
-      void serveTurn(context, api, request.raw, reply.raw);
+      void serveTurn(context, api, request.grant, request.raw, reply.raw);
     });
   }
+  const countTokens = createTokenCounter(context);
+  app.post(countTokensPath, (request, reply) => {
+    reply.hijack();
+    void countTokens(request.grant, request.raw, reply.raw);
+  });
   addRunRoutes(app, context);
-  addStatusRoutes(app, context);
+  addStatusRoutes(app, context, stop);
 }
 
-function addRunRoutes(app: FastifyInstance, context: ProxyContext): void {
-  app.get<{ Params: { id: string } }>('/v1/runs/:id', (request, reply) => {
-    const run = runIdOf(request.params.id);
-    const report = context.runs.report(run, context.nowMs());
-    if (report === null) throw new Fault('not_found', `this proxy knows no live run '${run}'`);
-    reply.send(report);
-  });
-  app.delete<{ Params: { id: string } }>('/v1/runs/:id', (request, reply) => {
-    const run = runIdOf(request.params.id);
-    endRun(context, run);
-    reply.send({ id: run, object: 'run', ended: true });
-  });
-}
-
-function runIdOf(text: string): ReturnType<typeof runIdSchema.parse> {
-  const run = runIdSchema.safeParse(text);
-  if (run.success) return run.data;
-  throw new Fault('invalid_request', 'the run id must be 1 to 128 bytes of printable ASCII');
-}
-
-function addStatusRoutes(app: FastifyInstance, context: ProxyContext): void {
+function addStatusRoutes(app: FastifyInstance, context: ProxyContext, stop: Stop): void {
   app.get('/v1/models', async () => {
     if (await context.pool.whenKnown(poolWaitMs)) return listModels(context.pool.replicas);
     throw new Fault('overloaded', 'the scheduler cannot be reached; try again', poolRetrySeconds);
@@ -87,16 +81,17 @@ function addStatusRoutes(app: FastifyInstance, context: ProxyContext): void {
   app.get('/metrics', async (_request, reply) => {
     const { registry } = context.metrics;
     reply.type(registry.contentType);
-    return await registry.metrics();
+    return `${await registry.metrics()}\n${await processRegistry().metrics()}`;
   });
   app.get('/healthz', async () => ({ status: 'ok' }));
   app.get('/readyz', async (_request, reply) => {
     const { replicas } = context.pool;
     const healthy = replicas.filter((replica) => replica.healthy).length;
-    const ready = context.link.connected && healthy > 0;
+    const ready = !stop.draining && context.link.connected && healthy > 0;
     reply.code(ready ? 200 : 503);
     return {
       ready,
+      draining: stop.draining,
       dependencies: {
         scheduler: { url: context.link.url, linked: context.link.connected },
         // Away, each proxy counts alone: no reason to take it out of service.

@@ -36,7 +36,7 @@ function estimatedUsage(facts: ReplyFacts, promptTokens: number): Usage | null {
 export function reasonOf(result: RelayResult): string | null {
   switch (result.kind) {
     case 'passed':
-      return result.status < 400 ? null : refusalReason(result.status, result.errorText);
+      return result.status < 400 ? null : refusalReason(result.status, result.errorText ?? '');
     case 'kept':
       return refusalReason(result.reply.status, result.reply.body.toString('utf8'));
     case 'unreachable':

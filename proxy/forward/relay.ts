@@ -54,8 +54,8 @@ export type RelayResult =
       readonly kind: 'passed';
       readonly status: number;
       readonly facts: ReplyFacts;
-      /** The beginning of the body of a reply that is an error; '' for any other. */
-      readonly errorText: string;
+      /** The beginning of the body of a reply that is an error. */
+      readonly errorText?: string;
     }
   /** A reply of a status that was to be kept back; the client has nothing yet. */
   | { readonly kind: 'kept'; readonly reply: KeptReply }

@@ -15,6 +15,7 @@ describe('settings', () => {
       token: null,
       tokensFile: null,
       redisUrl: null,
+      drainMs: 30_000,
     });
   });
 
