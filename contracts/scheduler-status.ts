@@ -1,6 +1,6 @@
 /** The body of the scheduler's `GET /status`: what it decides on, for people, tests and the web page. */
 import { z } from 'zod';
-import { engineSchema, policySchema } from './config-file.ts';
+import { apiSchema, engineSchema, policySchema } from './config-file.ts';
 import { replicaIdSchema, runIdSchema } from './ids.ts';
 import { serviceClassSchema } from './service-class.ts';
 
@@ -14,6 +14,8 @@ export const replicaStatusSchema = z.object({
   engine: engineSchema,
   kind: z.enum(['generative', 'one-shot']),
   models: z.array(z.string()),
+  /** As its entry says, as it has told, or as its kind is there for. */
+  apis: z.array(apiSchema),
   /** null: not probed yet. */
   healthy: z.boolean().nullable(),
   /** As the engine last reported; null is unknown, never zero. */

@@ -2,7 +2,7 @@
  * What goes into the core and what comes out. Every event carries `atMs`, the host's clock; the core
  * reads no clock. Every effect names the proxy that has the turn, whichever proxy the event came from.
  */
-import type { Callers, Policy, ReplicaConfig } from '../../contracts/config-file.ts';
+import type { Api, Callers, Policy, ReplicaConfig } from '../../contracts/config-file.ts';
 import type { RejectCode } from '../../contracts/error-codes.ts';
 import type { ProxyId, ReplicaId, RunId, TurnId } from '../../contracts/ids.ts';
 import type { ProxyMessage, ResyncRun, TurnOutcome, TurnSpec, Usage } from '../../contracts/link-protocol.ts';
@@ -56,6 +56,8 @@ export type SchedulerEvent =
       readonly healthy: boolean;
       /** Model names as the replica lists them; absent: not asked or not answered this time. */
       readonly models?: readonly string[] | undefined;
+      /** APIs that it says it serves; null: it does not tell; absent: not asked this time. */
+      readonly apis?: readonly Api[] | null | undefined;
       /** Absent: the engine did not say this time. */
       readonly load?: EngineLoad | undefined;
     }

@@ -2,7 +2,7 @@
  * Replicas: members of the pool as configured, what probes say of them, and those that left the pool
  * while turns were still in flight on them.
  */
-import type { ReplicaConfig } from '../../contracts/config-file.ts';
+import type { Api, ReplicaConfig } from '../../contracts/config-file.ts';
 import type { ReplicaId } from '../../contracts/ids.ts';
 import { reweighCallers } from './callers.ts';
 import { CacheOrder } from './cache-order.ts';
@@ -27,17 +27,20 @@ export function replicaProbed(
 ): void {
   const replica = state.replicas.get(event.replica);
   if (replica === undefined || !replica.member) return;
-  const before = { healthy: replica.healthy, models: replica.models };
+  const before = { healthy: replica.healthy, models: replica.models, apisSettled: replica.apisSettled };
   replica.healthy = event.healthy;
   if (replica.config.models === undefined && event.models !== undefined) {
     if (!sameNames(replica.models, event.models)) replica.models = new Set(event.models);
   }
+  const otherApis = takeApis(replica, event.apis);
   takeLoad(replica, event);
   if (takeReport(replica.capacity, event.load?.capacityTokens ?? null)) {
     const record = { metric: 'capacity_changed', replica: replica.id, reason: 'reported' } as const;
     effects.push({ type: 'recorded', record });
   }
-  if (replica.models !== before.models || (before.healthy === null && replica.models === null)) {
+  const serves = otherApis || replica.models !== before.models || replica.apisSettled !== before.apisSettled;
+  const stillOpen = replica.models === null || !replica.apisSettled;
+  if (serves || (before.healthy === null && stillOpen)) {
     poolSettled(state, effects);
   } else if (event.healthy !== before.healthy) rerouteHeld(state);
   state.freed.add(replica);
@@ -99,6 +102,8 @@ function createReplica(config: ReplicaConfig): Replica {
     member: true,
     healthy: null,
     models: config.models === undefined ? null : new Set(config.models),
+    toldApis: null,
+    apisSettled: config.apis !== undefined,
     load: null,
     probesWithoutLoad: 0,
     inFlight: 0,
@@ -133,6 +138,9 @@ function configure(state: SchedulerState, replica: Replica, config: ReplicaConfi
   if (config.models !== undefined) {
     if (!sameNames(replica.models, config.models)) replica.models = new Set(config.models);
   } else if (moved || replica.config.models !== undefined) replica.models = null;
+  if (moved || replica.config.kind !== config.kind) replica.toldApis = null;
+  if (config.apis !== undefined) replica.apisSettled = true;
+  else if (replica.toldApis === null) replica.apisSettled = false;
   replica.config = config;
   replica.member = true;
   return replica;
@@ -149,6 +157,15 @@ function poolSettled(state: SchedulerState, effects: Effect[]): void {
 /** Turns of resident runs may leave a replica that is unhealthy, and must not when it is healthy again. */
 function rerouteHeld(state: SchedulerState): void {
   for (const run of state.runs.values()) if (run.heldTurns > 0) rerouteRun(state, run);
+}
+
+/** Whether what it has told is something else now. What does not answer any more serves what it did. */
+function takeApis(replica: Replica, apis: readonly Api[] | null | undefined): boolean {
+  if (apis === undefined || replica.config.apis !== undefined) return false;
+  replica.apisSettled = true;
+  if (apis === null || String(apis) === String(replica.toldApis)) return false;
+  replica.toldApis = [...apis];
+  return true;
 }
 
 function takeLoad(replica: Replica, event: EventOf<'replicaProbed'>): void {

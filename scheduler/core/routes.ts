@@ -8,24 +8,43 @@ import { Heap } from './heap.ts';
 import { isResidentOn } from './residence.ts';
 import type { CallerQueue, Lane, Replica, Route, Run, SchedulerState, Strand } from './state.ts';
 
+/** As its entry says, as it has told, or as its kind is there for. */
+export function apisOf(replica: Pick<Replica, 'config' | 'toldApis'>): readonly Api[] {
+  return servedApis(replica.config, replica.toldApis);
+}
+
 /** Whether turns of runs go there at all. */
-export function generates({ config }: Replica): boolean {
-  return config.kind === 'generative' && servedApis(config).some(keepsRunState);
+export function generates(replica: Replica): boolean {
+  return replica.config.kind === 'generative' && apisOf(replica).some(keepsRunState);
+}
+
+/** Whether the kind of a member fits an API. */
+function isFor({ config }: Replica, api: Api): boolean {
+  return config.kind === 'generative' || !keepsRunState(api);
 }
 
 /** Whether the kind and API of a member fit, whatever its models. */
 function speaks(replica: Replica, api: Api): boolean {
-  if (!replica.member || !servedApis(replica.config).includes(api)) return false;
-  return replica.config.kind === 'generative' || !keepsRunState(api);
+  return replica.member && isFor(replica, api) && apisOf(replica).includes(api);
+}
+
+/** Whether it may turn out to: it has not been asked yet. */
+function maySpeak(replica: Replica, api: Api): boolean {
+  return !replica.apisSettled && isFor(replica, api);
 }
 
 export function serves(replica: Replica, model: string | null, api: Api): boolean {
-  return speaks(replica, api) && (model === null || replica.models?.has(model) === true);
+  return speaks(replica, api) && hasModel(replica, model);
+}
+
+/** @param model null: any will do. */
+function hasModel(replica: Replica, model: string | null): boolean {
+  return model === null || replica.models?.has(model) === true;
 }
 
 /**
  * Whether the pool serves a model over an API. `unsettled`: it cannot be told yet, because a replica that
- * might serve it was never probed, or because no replica has told its models so far; such a turn is held.
+ * might serve it was never probed, or because no replica that might has told so far; such a turn is held.
  */
 export function knowledgeOf(
   state: SchedulerState,
@@ -36,18 +55,20 @@ export function knowledgeOf(
   let speaking = 0;
   let told = 0;
   let unprobed = 0;
+  let mayServe = false;
   for (const replica of state.replicas.values()) {
     if (!replica.member) continue;
     members += 1;
-    if (!speaks(replica, api)) continue;
+    if (!speaks(replica, api) && !maySpeak(replica, api)) continue;
     if (serves(replica, model, api)) return 'served';
     speaking += 1;
-    if (replica.models !== null) told += 1;
+    if (hasModel(replica, model)) mayServe = true;
+    else if (replica.models !== null) told += 1;
     else if (replica.healthy === null) unprobed += 1;
   }
   if (members === 0) return 'unsettled';
   if (speaking === 0) return 'unknown';
-  return unprobed > 0 || told === 0 ? 'unsettled' : 'unknown';
+  return mayServe || unprobed > 0 || told === 0 ? 'unsettled' : 'unknown';
 }
 
 /** Where the next turn of a run for this model must go; null: it is free to move. */

@@ -30,6 +30,10 @@ export interface Replica {
   healthy: boolean | null;
   /** null: not known yet. */
   models: ReadonlySet<string> | null;
+  /** What it has told that it serves; null: nothing so far. Its entry goes before it. */
+  toldApis: readonly Api[] | null;
+  /** Whether it was asked for its APIs, so that what it has not told by then is not there. */
+  apisSettled: boolean;
   load: EngineLoad | null;
   /** Probes in a row that brought no load. */
   probesWithoutLoad: number;

@@ -2,6 +2,7 @@
 import type { SchedulerStatus } from '../../contracts/scheduler-status.ts';
 import { admissionRule } from './admission.ts';
 import { refusalOfFirst } from './precedence.ts';
+import { apisOf } from './routes.ts';
 import { phaseOf } from './runs.ts';
 import type { Replica, Run, SchedulerState, Turn } from './state.ts';
 
@@ -40,6 +41,7 @@ function describeReplica(state: SchedulerState, replica: Replica): SchedulerStat
     engine: replica.config.engine,
     kind: replica.config.kind,
     models: [...(replica.models ?? [])],
+    apis: [...apisOf(replica)],
     healthy: replica.member ? replica.healthy : false,
     running: replica.load?.running ?? null,
     waiting: replica.load?.waiting ?? null,

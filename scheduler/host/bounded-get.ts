@@ -1,4 +1,4 @@
-/** A GET with a time limit and a bound on its body. Never throws: a fault is an answer too. */
+/** Small requests with a time limit and a bound on the answer's body. Never throws: a fault is an answer too. */
 import { request, type Dispatcher } from 'undici';
 
 const timeoutMs = 2_000;
@@ -13,17 +13,26 @@ export interface GetOptions {
 
 export type Answer = { readonly body: string } | { readonly fault: string };
 
-export async function get(url: string, { dispatcher, apiKey, signal }: GetOptions): Promise<Answer> {
+export async function get(url: string, options: GetOptions): Promise<Answer> {
   try {
-    const { statusCode, body } = await request(url, {
-      dispatcher,
-      headers: apiKey === null ? {} : { authorization: `Bearer ${apiKey}` },
-      signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
-    });
-    const text = await readBounded(body);
-    return statusCode >= 200 && statusCode < 300 ? { body: text } : { fault: `status ${statusCode}` };
+    const { status, text } = await ask(url, 'GET', null, options);
+    return status >= 200 && status < 300 ? { body: text } : { fault: `status ${status}` };
   } catch (error) {
     return { fault: describeFault(error) };
+  }
+}
+
+/** The status of the answer; null when there was none. */
+export async function statusOf(
+  url: string,
+  method: 'GET' | 'POST',
+  body: string | null,
+  options: GetOptions,
+): Promise<number | null> {
+  try {
+    return (await ask(url, method, body, options)).status;
+  } catch {
+    return null;
   }
 }
 
@@ -36,6 +45,25 @@ export async function getJson(url: string, options: GetOptions): Promise<unknown
   } catch {
     return undefined;
   }
+}
+
+async function ask(
+  url: string,
+  method: 'GET' | 'POST',
+  body: string | null,
+  { dispatcher, apiKey, signal }: GetOptions,
+): Promise<{ status: number; text: string }> {
+  const answer = await request(url, {
+    dispatcher,
+    method,
+    body,
+    headers: {
+      ...(apiKey === null ? {} : { authorization: `Bearer ${apiKey}` }),
+      ...(body === null ? {} : { 'content-type': 'application/json' }),
+    },
+    signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
+  });
+  return { status: answer.statusCode, text: await readBounded(answer.body) };
 }
 
 async function readBounded(body: AsyncIterable<Uint8Array>): Promise<string> {

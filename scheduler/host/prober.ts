@@ -10,6 +10,9 @@ import { probeReplica, type ProbeResult } from './probe.ts';
 /** What seldom changes, such as models and memory, is asked again after this many probes. */
 const rareEveryProbes = 15;
 
+/** Which APIs a replica serves changes only with its engine: asked again after this many probes. */
+const apisEveryProbes = 150;
+
 export interface ProberDeps {
   readonly logger: Logger;
   readonly environment: Readonly<Record<string, string | undefined>>;
@@ -79,15 +82,17 @@ async function probeForever(
   let models = replica.models ?? [];
   let healthy: boolean | null = null;
   let sinceRare = rareEveryProbes;
+  let untilApis = 0;
   while (!signal.aborted) {
     const startedAtMs = performance.now();
     const askCapacity = sinceRare >= rareEveryProbes;
     const askModels = replica.models === undefined && (models.length === 0 || askCapacity);
-    const asked = { askModels, askCapacity, models };
+    const asked = { askModels, askCapacity, askApis: untilApis === 0, models };
     const result = await probeReplica(replica, { dispatcher, apiKey, signal, ...asked });
     if (signal.aborted) return;
     const tookMs = performance.now() - startedAtMs;
     if (result.models !== undefined) models = [...result.models];
+    untilApis = nextApis(untilApis, result);
     // A replica that comes back may be another engine behind the same address.
     sinceRare = result.healthy ? (askCapacity ? 0 : sinceRare + 1) : rareEveryProbes;
     if (result.healthy !== healthy) {
@@ -98,6 +103,13 @@ async function probeForever(
     deps.onProbed(replica, result, tookMs);
     await wait(Math.max(0, intervalMs - tookMs), signal);
   }
+}
+
+/** In how many probes the APIs are asked: at once of one that comes back, sooner of one that did not tell. */
+function nextApis(untilApis: number, { healthy, apis }: ProbeResult): number {
+  if (!healthy) return 0;
+  if (untilApis > 0) return untilApis - 1;
+  return apis === null ? rareEveryProbes : apisEveryProbes;
 }
 
 /** Resolves after `ms`, or at once when `signal` aborts. */

@@ -5,6 +5,7 @@
 import {
   configFileSchema,
   replicaConfigSchema,
+  type Api,
   type Callers,
   type Policy,
   type ReplicaConfig,
@@ -29,6 +30,7 @@ export interface TurnFields {
   readonly model?: string | null;
   readonly api?: TurnSpec['api'];
   readonly turnNumber?: number;
+  readonly stateless?: boolean;
   readonly promptTokens?: number;
   readonly maxTokens?: number;
   readonly prefix?: readonly string[];
@@ -60,6 +62,7 @@ export function spec(turn: string, fields: TurnFields = {}): TurnSpec {
     maxTokens: fields.maxTokens ?? null,
     prefix: [...(fields.prefix ?? [])],
     ...(fields.turnNumber === undefined ? {} : { turnNumber: fields.turnNumber }),
+    ...(fields.stateless === true ? { stateless: true } : {}),
   };
 }
 
@@ -136,12 +139,20 @@ export class Scenario {
     return admitted(this.send({ type: 'turnAbandoned', proxy: proxy as ProxyId, turn: turn as TurnId }));
   }
 
-  probe(id: string, load?: Partial<EngineLoad> | null, healthy = true, models?: string[]): string[] {
+  /** @param apis as it tells them; by default it does not. */
+  probe(
+    id: string,
+    load?: Partial<EngineLoad> | null,
+    healthy = true,
+    models?: string[],
+    apis: readonly Api[] | null = null,
+  ): string[] {
     return admitted(
       this.send({
         type: 'replicaProbed',
         replica: id as ReplicaId,
         healthy,
+        apis,
         ...(models === undefined ? {} : { models }),
         ...(load === undefined || load === null
           ? {}

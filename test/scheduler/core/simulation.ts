@@ -10,7 +10,13 @@ import type { Effect, SchedulerEvent } from '../../../scheduler/core/events.ts';
 import { createState, type SchedulerState } from '../../../scheduler/core/state.ts';
 import { serves } from '../../../scheduler/core/routes.ts';
 import { step } from '../../../scheduler/core/step.ts';
-import type { Callers, Policy, ReplicaConfig } from '../../../contracts/config-file.ts';
+import {
+  keepsRunState,
+  type Api,
+  type Callers,
+  type Policy,
+  type ReplicaConfig,
+} from '../../../contracts/config-file.ts';
 import type { ProxyId, ReplicaId, TurnId } from '../../../contracts/ids.ts';
 import type { ResyncRun, TurnOutcome, TurnSpec } from '../../../contracts/link-protocol.ts';
 import { brokenInvariants } from './invariants.ts';
@@ -77,6 +83,8 @@ const pool: readonly ReplicaConfig[] = [
   replica('c', { models: undefined, maxConcurrent: 4 }),
   replica('slow', { models: ['m'], engine: 'ollama', limit: 'latency' }),
   replica('judge', { kind: 'one-shot', models: ['guard'], maxConcurrent: 1 }),
+  // Says what it serves when it is asked: embeddings alone of its own model, and those of m beside b's chat.
+  replica('vectors', { models: ['e', 'm'], maxConcurrent: 2 }),
 ];
 
 /** mulberry32: a number in [0, 1) a call. */
@@ -320,9 +328,19 @@ export class Simulation {
       replica: id,
       healthy,
       ...(this.#chance(0.5) && id === 'c' ? { models: ['n', 'm'] } : {}),
+      ...this.#toldApis(id, healthy),
       ...(id !== 'slow' && (this.#calm || this.#chance(0.8)) ? { load } : {}),
     });
     this.#later(1_900 + this.#upTo(200), () => this.#probe(id));
+  }
+
+  /** Engines are asked when they are healthy; some answers are missing or other than before. */
+  #toldApis(id: ReplicaId, healthy: boolean): { apis?: readonly Api[] | null } {
+    if (id === 'slow' || id === 'judge') return { apis: null };
+    if (!healthy || (!this.#calm && this.#chance(0.5))) return {};
+    if (!this.#calm && this.#chance(0.2)) return { apis: null };
+    if (id === 'vectors') return { apis: ['embeddings', 'score'] };
+    return { apis: this.#calm || this.#chance(0.9) ? ['chat', 'embeddings'] : ['chat'] };
   }
 
   // Proxies and their links
@@ -439,7 +457,7 @@ export class Simulation {
       ? 'done'
       : this.#pick(['paused', 'paused', 'paused', 'done', 'failed', 'refused']);
     proxy.turns.delete(turn.spec.turn);
-    if (turn.replica !== null) {
+    if (turn.replica !== null && turn.spec.stateless !== true && keepsRunState(turn.spec.api)) {
       proxy.runs.set(turn.spec.run, {
         run: turn.spec.run,
         class: turn.spec.class,
@@ -485,7 +503,7 @@ export class Simulation {
       contextTokens: 200 + this.#upTo(1_500),
       class: index % 3 === 0 ? 'interactive' : 'batch',
       caller: this.#pick(['alice', 'bob', 'carol']),
-      model: this.#pick(['m', 'm', 'n', 'guard']),
+      model: this.#pick(['m', 'm', 'm', 'n', 'n', 'guard', 'e']),
       run: `run${index}`,
       turns: 0,
       proxy: index,
@@ -523,7 +541,7 @@ export class Simulation {
         model: agent.model,
         promptTokens: agent.contextTokens,
         prefix: prefixOf(agent),
-        ...(agent.model === 'guard' ? { api: 'classify' as const } : {}),
+        ...this.#askedFor(agent),
         ...(this.#chance(0.5) ? { turnNumber: agent.turns % 4 } : {}),
       }),
       agent: index,
@@ -533,6 +551,15 @@ export class Simulation {
     proxy.turns.set(turn.spec.turn, turn);
     this.#say(proxy, { type: 'turnArrived', spec: turn.spec, heldForMs: 0 });
     if (this.#chance(0.1)) this.#later(this.#upTo(4_000), () => this.#leave(proxy, turn));
+  }
+
+  /** What an agent asks of its model: chat, and now and then something that is of no run. */
+  #askedFor({ model }: Agent): { api?: Api; stateless?: boolean } {
+    if (model === 'guard') return { api: 'classify' };
+    if (model === 'e') return { api: this.#chance(0.7) ? 'embeddings' : 'score' };
+    const draw = this.#random();
+    if (draw < 0.05) return { stateless: true };
+    return draw < 0.15 ? { api: 'embeddings' } : {};
   }
 
   /** The client leaves; while its admission is under way, this crosses it on the link. */
