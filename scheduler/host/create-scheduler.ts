@@ -86,8 +86,8 @@ export async function createScheduler(config: SchedulerConfig, deps: SchedulerDe
     environment: deps.environment,
     onProbed(replica, result, tookMs) {
       metrics.probed(replica.id, result.healthy, tookMs);
-      const { healthy, models, load } = result;
-      loop.submit({ type: 'replicaProbed', replica: replica.id, healthy, models, load });
+      const { healthy, models, apis, load } = result;
+      loop.submit({ type: 'replicaProbed', replica: replica.id, healthy, models, apis, load });
     },
   });
   const reconfigure = ({ pool, policy, callers }: PoolSettings): void => {
