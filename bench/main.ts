@@ -1,17 +1,36 @@
-/** `npm run bench -- NAME [--quick]`: runs one benchmark, prints its table and bars, exits 1 if a bar is missed. */
+/** `npm run bench -- NAME [--quick] [...]`: runs one benchmark, prints its table and bars, exits 1 if a bar is missed. */
+import { overheadUsage, parseOverheadOptions } from './overhead/options.ts';
+import { runOverheadBench } from './overhead/run-overhead.ts';
 import { runSchedulerFaults } from './scheduler-faults.ts';
 import { runSchedulerBench } from './scheduler.ts';
 
-const benchmarks: Readonly<Record<string, (quick: boolean) => Promise<0 | 1>>> = {
-  scheduler: runSchedulerBench,
-  'scheduler-faults': runSchedulerFaults,
+/** @returns null when it does not know one of the words. */
+type Benchmark = (words: readonly string[]) => Promise<0 | 1> | null;
+
+function quickOnly(run: (quick: boolean) => Promise<0 | 1>): Benchmark {
+  return (words) => (words.every((word) => word === '--quick') ? run(words.length > 0) : null);
+}
+
+const benchmarks: Readonly<Record<string, { readonly run: Benchmark; readonly usage: string }>> = {
+  scheduler: { run: quickOnly(runSchedulerBench), usage: '[--quick]' },
+  'scheduler-faults': { run: quickOnly(runSchedulerFaults), usage: '[--quick]' },
+  overhead: {
+    run: (words) => {
+      const options = parseOverheadOptions(words);
+      return options === null ? null : runOverheadBench(options);
+    },
+    usage: overheadUsage,
+  },
 };
 
-const given = process.argv.slice(2);
-const quick = given.includes('--quick');
-const [name = '', ...others] = given.filter((argument) => argument !== '--quick');
-const run = Object.hasOwn(benchmarks, name) ? benchmarks[name] : undefined;
-if (run === undefined || others.length > 0) {
-  process.stderr.write(`usage: npm run bench -- ${Object.keys(benchmarks).join('|')} [--quick]\n`);
+const words = process.argv.slice(2);
+const name = words.find((word) => !word.startsWith('--')) ?? '';
+const others = words.filter((word) => word !== name);
+const running = Object.hasOwn(benchmarks, name) ? (benchmarks[name]?.run(others) ?? null) : null;
+if (running === null) {
+  process.stderr.write('usage:\n');
+  for (const [known, { usage }] of Object.entries(benchmarks)) {
+    process.stderr.write(`  npm run bench -- ${known} ${usage}\n`);
+  }
   process.exitCode = 1;
-} else process.exitCode = await run(quick);
+} else process.exitCode = await running;

@@ -1,0 +1,72 @@
+/**
+ * fermata as it is deployed: scheduler and proxy, each a process of its own, started by its `main.ts`
+ * with default settings and the default log, which goes to a file.
+ */
+import { writeFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { closeInReverse, type Closable } from '../../../cli/close-in-reverse.ts';
+import { readyUrl, startProcess, type RunningProcess } from '../processes.ts';
+import { untilAnswering } from './answers.ts';
+import type { ArmSite, RunningArm } from './arm.ts';
+
+const root = resolve(import.meta.dirname, '..', '..', '..');
+
+export interface FermataOptions {
+  /** Most turns in flight at once on the engine; absent: what the engine's own metrics say. */
+  readonly maxConcurrent?: number;
+  /** Arguments for Node, such as a module to load first. */
+  readonly nodeArgs?: readonly string[];
+  /** Added to each process's environment. */
+  readonly environment?: (name: 'scheduler' | 'proxy') => Readonly<Record<string, string>>;
+}
+
+export interface RunningFermata extends RunningArm {
+  readonly scheduler: RunningProcess & { readonly url: string };
+  readonly proxy: RunningProcess & { readonly url: string };
+}
+
+export async function startFermata(site: ArmSite, options: FermataOptions = {}): Promise<RunningFermata> {
+  const running: Closable[] = [];
+  const configPath = join(site.workDir, 'fermata.yaml');
+  const replica = {
+    id: 'bench',
+    url: site.engineUrl,
+    engine: 'vllm',
+    ...(options.maxConcurrent === undefined ? {} : { maxConcurrent: options.maxConcurrent }),
+  };
+  // JSON is YAML.
+  await writeFile(configPath, JSON.stringify({ pool: [replica] }));
+  const start = async (
+    name: 'scheduler' | 'proxy',
+    entry: string,
+    own: Record<string, string>,
+  ): Promise<RunningProcess & { url: string }> => {
+    const started = await startProcess({
+      name: `fermata-${name}`,
+      command: process.execPath,
+      // The folder it runs in is not the checkout, where `tsx` alone could be resolved.
+      args: [...(options.nodeArgs ?? []), '--import', import.meta.resolve('tsx'), join(root, entry)],
+      environment: { ...site.environment, ...own, ...options.environment?.(name) },
+      workDir: site.workDir,
+    });
+    running.push(started);
+    return { ...started, url: await readyUrl(started) };
+  };
+  const close = async (): Promise<void> => await closeInReverse(running);
+  try {
+    const scheduler = await start('scheduler', 'scheduler/host/main.ts', {
+      FERMATA_CONFIG: configPath,
+      FERMATA_SCHEDULER_PORT: '0',
+    });
+    const proxy = await start('proxy', 'proxy/main.ts', {
+      FERMATA_PROXY_PORT: '0',
+      FERMATA_SCHEDULER_URL: scheduler.url,
+    });
+    const target = { url: proxy.url, headers: {} };
+    await untilAnswering(proxy, target);
+    return { name: 'fermata', target, processes: [proxy, scheduler], version: null, scheduler, proxy, close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}

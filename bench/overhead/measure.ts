@@ -1,0 +1,90 @@
+/** The windows of all arms, interleaved: open loops on free processors, closed loops on one core. */
+import { loadavg } from 'node:os';
+import type { ArmName, RunningArm } from './arms/arm.ts';
+import { burstModel, pacedModel } from './engine-models.ts';
+import type { LoadGenerator } from './load-generator.ts';
+import type { ClosedResult, OpenResult } from './load-protocol.ts';
+import { orderOf, seedOf, type Plan } from './plan.ts';
+import { allowedCores, pin } from './processes.ts';
+import { settle } from './settle.ts';
+
+export interface Bench {
+  readonly engineUrl: string;
+  readonly enginePid: number;
+  readonly load: LoadGenerator;
+  readonly arms: readonly RunningArm[];
+  readonly plan: Plan;
+  readonly progress: (line: string) => void;
+}
+
+interface WindowOf<Result> {
+  readonly arm: ArmName;
+  readonly repeat: number;
+  /** The machine's load average of the last minute when the window began. */
+  readonly loadAverage: number;
+  /** Whether the arm had come to rest before the next window. */
+  readonly settled: boolean;
+  readonly result: Result;
+}
+export type OpenWindow = WindowOf<OpenResult> & { readonly ratePerSecond: number; readonly seed: number };
+export type ClosedWindow = WindowOf<ClosedResult> & { readonly streams: boolean };
+
+export async function measureOpenLoops(bench: Bench): Promise<readonly OpenWindow[]> {
+  const { arms, plan, load, engineUrl } = bench;
+  const windows: OpenWindow[] = [];
+  for (let repeat = 0; repeat < plan.repeats; repeat += 1) {
+    for (const { ratePerSecond, windowMs } of plan.rates) {
+      bench.progress(`first byte and chunks at ${ratePerSecond}/s, repeat ${repeat + 1} of ${plan.repeats}`);
+      for (const arm of orderOf(arms, repeat)) {
+        const seed = seedOf(repeat, ratePerSecond);
+        const [loadAverage = 0] = loadavg();
+        const order = { target: arm.target, model: pacedModel, maxTokens: plan.chunks };
+        const result = await load.open({ kind: 'open', ...order, ratePerSecond, windowMs, seed });
+        const settled = await settle(arm, engineUrl);
+        windows.push({ arm: arm.name, repeat, ratePerSecond, seed, loadAverage, settled, result });
+      }
+    }
+  }
+  return windows;
+}
+
+/**
+ * Every gateway alone on the last core, all of its processes together; engine and load generator on the
+ * others.
+ * @returns null where processes cannot be pinned, or there is one core only.
+ */
+export async function measureOneCore(bench: Bench): Promise<readonly ClosedWindow[] | null> {
+  const { arms, plan, load, engineUrl } = bench;
+  const cores = await allowedCores();
+  const gatewayCore = cores?.at(-1);
+  if (cores === null || gatewayCore === undefined || cores.length < 2) return null;
+  const gateways = arms.flatMap(({ processes }) => processes.map(({ pid }) => pid));
+  await pin([bench.enginePid, load.pid], cores.slice(0, -1));
+  await pin(gateways, [gatewayCore]);
+  const windows: ClosedWindow[] = [];
+  for (let repeat = 0; repeat < plan.repeats; repeat += 1) {
+    for (const streams of [false, true]) {
+      bench.progress(
+        `requests/s on one core, ${streams ? 'streaming' : 'plain'}, repeat ${repeat + 1} of ${plan.repeats}`,
+      );
+      for (const arm of orderOf(arms, repeat)) {
+        const [loadAverage = 0] = loadavg();
+        const { connections, warmUpMs, windowMs, chunks } = plan.closed;
+        const result = await load.closed({
+          kind: 'closed',
+          target: arm.target,
+          model: burstModel,
+          maxTokens: chunks,
+          connections,
+          streams: streams ? 'all' : 'none',
+          until: { windowMs, warmUpMs },
+          runs: 0,
+        });
+        const settled = await settle(arm, engineUrl);
+        windows.push({ arm: arm.name, repeat, streams, loadAverage, settled, result });
+      }
+    }
+  }
+  await pin([bench.enginePid, load.pid, ...gateways], cores);
+  return windows;
+}

@@ -1,0 +1,63 @@
+/** How long, how often and in which order things are measured. Pure. */
+
+export interface Plan {
+  /** How often each arm has its turn at everything. */
+  readonly repeats: number;
+  /** Open loops, one window of each in every repeat. */
+  readonly rates: readonly { readonly ratePerSecond: number; readonly windowMs: number }[];
+  /** Chunks of a stream in an open loop. */
+  readonly chunks: number;
+  readonly closed: {
+    readonly connections: number;
+    readonly warmUpMs: number;
+    readonly windowMs: number;
+    /** Chunks of a stream in a closed loop. */
+    readonly chunks: number;
+  };
+  readonly soak: {
+    readonly requests: number;
+    readonly warmUpRequests: number;
+    readonly connections: number;
+    /** Runs that come back again and again. */
+    readonly runs: number;
+    readonly heldTurns: number;
+  };
+}
+
+/** The rate at which the bars of the first byte hold. */
+export const barRate = 200;
+
+const full: Plan = {
+  repeats: 3,
+  rates: [
+    { ratePerSecond: barRate, windowMs: 7_000 },
+    { ratePerSecond: 50, windowMs: 4_000 },
+  ],
+  chunks: 10,
+  closed: { connections: 32, warmUpMs: 700, windowMs: 3_000, chunks: 16 },
+  soak: { requests: 100_000, warmUpRequests: 10_000, connections: 32, runs: 1_000, heldTurns: 20_000 },
+};
+
+/** @param quick shortens windows; repeats, requests of the soak and bars stay. */
+export function planOf(quick: boolean): Plan {
+  if (!quick) return full;
+  return {
+    ...full,
+    rates: [
+      { ratePerSecond: barRate, windowMs: 2_500 },
+      { ratePerSecond: 50, windowMs: 1_000 },
+    ],
+    closed: { ...full.closed, warmUpMs: 300, windowMs: 1_000 },
+  };
+}
+
+/** The arms in the order of one repeat: each repeat begins with another one, so that none always goes first. */
+export function orderOf<Arm>(arms: readonly Arm[], repeat: number): readonly Arm[] {
+  const first = arms.length === 0 ? 0 : repeat % arms.length;
+  return [...arms.slice(first), ...arms.slice(0, first)];
+}
+
+/** The seed of a window: the same for every arm, another in each repeat and at each rate. */
+export function seedOf(repeat: number, ratePerSecond: number): number {
+  return 1_000 * (repeat + 1) + ratePerSecond;
+}
