@@ -4,11 +4,11 @@
  * an API's request splits into items is the API's to say. Pure; keeps none of the text, so a held turn
  * costs no more than these few strings.
  */
-import { createHash } from 'node:crypto';
+import { createHash, hash } from 'node:crypto';
 import type { NotText } from './inlined-data.ts';
 
 export interface Conversation {
-  /** Rolling hashes of model, tools and items in whole blocks of 1 KiB, oldest first. */
+  /** Rolling hashes of model, tools and items in whole blocks of 1,024 characters, oldest first. */
   readonly prefix: readonly string[];
   /** An estimate: one token for four bytes of JSON text, inlined data at a flat rate. */
   readonly promptTokens: number;
@@ -42,7 +42,7 @@ export interface ConversationSource {
   readonly previousResponse?: string | null;
 }
 
-const blockBytes = 1024;
+const blockCharacters = 1024;
 const maxBlocks = 64;
 const maxAnswered = 64;
 const maxToolIds = 64;
@@ -62,20 +62,14 @@ export function readConversation(source: ConversationSource): Conversation {
 function prefixHashes(head: string, items: readonly ConversationItem[]): string[] {
   let text = head;
   for (const item of items) {
-    if (text.length >= blockBytes * maxBlocks) break;
+    if (text.length >= blockCharacters * maxBlocks) break;
     text += item.text;
   }
-  const bytes = Buffer.from(text.slice(0, blockBytes * maxBlocks));
   const hashes: string[] = [];
-  let previous = '';
-  const blocks = Math.min(maxBlocks, Math.floor(bytes.length / blockBytes));
+  const blocks = Math.min(maxBlocks, Math.floor(text.length / blockCharacters));
   for (let index = 0; index < blocks; index++) {
-    previous = createHash('sha1')
-      .update(previous)
-      .update(bytes.subarray(index * blockBytes, (index + 1) * blockBytes))
-      .digest('base64url')
-      .slice(0, 16);
-    hashes.push(previous);
+    const block = text.slice(index * blockCharacters, (index + 1) * blockCharacters);
+    hashes.push(hash('sha1', `${hashes.at(-1) ?? ''}${block}`, 'base64url').slice(0, 16));
   }
   return hashes;
 }
@@ -87,23 +81,23 @@ function beginnings(
   const replies = items.flatMap((item, index) => (item.beginsReply ? [index] : []));
   const wanted = new Set(replies.slice(-maxAnswered));
   const lastReply = replies.at(-1);
-  const hash = createHash('sha256');
+  const running = createHash('sha256');
   // Short requests that go on from different responses look alike and are not.
-  if (previousResponse !== null) hash.update(`${JSON.stringify(previousResponse)}\n`);
+  if (previousResponse !== null) running.update(`${JSON.stringify(previousResponse)}\n`);
   const answered: string[] = [];
   let beforeLastReply: string | null = null;
   items.forEach(({ text }, index) => {
     if (wanted.has(index)) {
-      const digest = hash.copy().digest('base64url');
+      const digest = running.copy().digest('base64url');
       if (index > 0) answered.push(digest);
       if (index === lastReply) beforeLastReply = digest;
     }
-    hash.update(text).update('\n');
+    running.update(text).update('\n');
   });
   const results = lastReply === undefined ? [] : items.slice(lastReply + 1);
   const ids = results.flatMap((item) => item.resultIds).slice(0, maxToolIds);
   return {
-    whole: hash.digest('base64url'),
+    whole: running.digest('base64url'),
     answered: answered.toReversed(),
     toolResults: beforeLastReply === null || ids.length === 0 ? null : { before: beforeLastReply, ids },
   };
