@@ -16,6 +16,11 @@ afterEach(async () => {
   for (const cleanup of cleanups.splice(0).toReversed()) await cleanup();
 });
 
+/** Registers what must be closed after the test. */
+export function closeAfterTest(cleanup: () => Promise<void>): void {
+  cleanups.push(cleanup);
+}
+
 export async function engine(models?: readonly string[]): Promise<FakeEngine> {
   const started = await startFakeEngine(models);
   cleanups.push(() => started.close());
