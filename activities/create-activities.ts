@@ -16,6 +16,8 @@ import { createWeightedCache } from './weighted-cache.ts';
 export interface ActivitiesDeps {
   /** Root of the proxy, without `/v1`. */
   readonly proxyUrl: string;
+  /** What the services send to each other; null: nothing. */
+  readonly token: string | null;
   readonly toolServers: ToolServers;
   readonly logger: Logger;
 }
@@ -30,7 +32,7 @@ export interface Activities {
 const toolListLimit = 16_000_000;
 
 export function createActivities(deps: ActivitiesDeps): Activities {
-  const models = createModelClient(deps.proxyUrl);
+  const models = createModelClient(deps.proxyUrl, deps.token);
   const tools = createToolRegistry(deps.toolServers, { logger: deps.logger });
   const transcripts = createTranscriptCache();
   const toolLists = createWeightedCache<readonly ListedTool[]>(toolListLimit);

@@ -21,6 +21,8 @@ export interface WorkerConfig {
   readonly taskQueue: string;
   /** Root of the proxy, without `/v1`. */
   readonly proxyUrl: string;
+  /** What the services send to each other; null or absent: nothing. */
+  readonly token?: string | null;
   readonly toolServers: ToolServers;
   /** Absent: the workflows are bundled at start, which takes some seconds. */
   readonly workflowBundle?: { readonly codePath: string };
@@ -47,6 +49,7 @@ export async function createWorker(
   const metrics = createWorkerMetrics();
   const activities = createActivities({
     proxyUrl: config.proxyUrl,
+    token: config.token ?? null,
     toolServers: config.toolServers,
     logger,
   });

@@ -1,6 +1,8 @@
 /** Entry point of the worker process: settings from the environment, one ready line, a stop in order. */
 import { loadClientConnectConfig } from '@temporalio/envconfig';
 import { pino } from 'pino';
+import { requireServiceToken } from '../auth/access.ts';
+import { redactedPaths } from '../auth/redacted-paths.ts';
 import { parseSettings, type Settings } from '../contracts/settings.ts';
 import type { TemporalTarget } from './connect-temporal.ts';
 import type { FermataWorker } from './create-worker.ts';
@@ -8,11 +10,15 @@ import { readToolServers } from './read-config.ts';
 
 async function main(): Promise<void> {
   const settings = parseSettings(process.env);
+  requireServiceToken(settings);
   const toolServers = readToolServers(settings.configPath);
   const temporal = temporalTarget(settings);
   // Loading Temporal's SDK takes seconds: a wrong setting is told before.
   const { createWorker } = await import('./create-worker.ts');
-  const logger = pino({ level: settings.logLevel, name: 'worker' }, pino.destination(2));
+  const logger = pino(
+    { level: settings.logLevel, name: 'worker', redact: redactedPaths },
+    pino.destination(2),
+  );
   const worker = await createWorker(
     {
       host: settings.host,
@@ -20,6 +26,7 @@ async function main(): Promise<void> {
       temporal,
       taskQueue: settings.taskQueue,
       proxyUrl: settings.proxyUrl ?? `http://127.0.0.1:${settings.ports.proxy}`,
+      token: settings.token,
       toolServers,
     },
     { logger },

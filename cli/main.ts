@@ -2,6 +2,7 @@
  * The `fermata` command: picks the verb, turns every expected failure into one readable line on stderr
  * and an exit code (0 done, 1 failed, 2 wrong usage).
  */
+import { TokensFault } from '../auth/tokens-file.ts';
 import { SettingsFault } from '../contracts/settings.ts';
 import { mcp } from './mcp.ts';
 import { SetupFault } from './setup/setup-fault.ts';
@@ -31,7 +32,8 @@ if (verb === undefined || args.includes('--help')) {
 try {
   process.exit(await verb(args, process.env));
 } catch (error) {
-  const expected = error instanceof SetupFault || error instanceof SettingsFault;
+  const expected =
+    error instanceof SetupFault || error instanceof SettingsFault || error instanceof TokensFault;
   process.stderr.write(`fermata: ${expected ? error.message : ((error as Error).stack ?? String(error))}\n`);
   process.exit(1);
 }

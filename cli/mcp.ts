@@ -3,6 +3,8 @@
  * Runs live in Temporal and go on when this process ends. Logs go to stderr.
  */
 import { destination, pino } from 'pino';
+import { requireServiceToken } from '../auth/access.ts';
+import { redactedPaths } from '../auth/redacted-paths.ts';
 import { parseSettings } from '../contracts/settings.ts';
 import { serveStdio } from '../mcp-server/stdio.ts';
 import { readTemporalTarget } from './temporal-target.ts';
@@ -11,7 +13,9 @@ type Environment = Readonly<Record<string, string | undefined>>;
 
 /** @returns 0 when the client has closed its end or a signal asked for the end. */
 export async function mcp(_args: readonly string[], environment: Environment): Promise<number> {
-  const { host, ports, taskQueue, proxyUrl, logLevel } = parseSettings(environment);
+  const settings = parseSettings(environment);
+  requireServiceToken(settings);
+  const { host, ports, taskQueue, proxyUrl, logLevel, token } = settings;
   const server = serveStdio(
     {
       temporal: readTemporalTarget(environment) ?? {
@@ -20,8 +24,9 @@ export async function mcp(_args: readonly string[], environment: Environment): P
       },
       taskQueue,
       proxyUrl: proxyUrl ?? `http://${host}:${ports.proxy}`,
+      token,
     },
-    { logger: pino({ level: logLevel }, destination(2)) },
+    { logger: pino({ level: logLevel, redact: redactedPaths }, destination(2)) },
   );
   const signalled = new Promise<void>((resolve) => {
     process.once('SIGINT', resolve);

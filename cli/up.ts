@@ -11,7 +11,7 @@ import { readConfigFile } from './read-config.ts';
 import { SetupFault } from './setup/setup-fault.ts';
 import { makeStateDir } from './state-dir.ts';
 import { readTemporalTarget } from './temporal-target.ts';
-import { parseSettings } from '../contracts/settings.ts';
+import { parseSettings, type Settings } from '../contracts/settings.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -38,7 +38,9 @@ export async function up(args: readonly string[], environment: Environment): Pro
     progress: (line) => process.stderr.write(`fermata: ${line}\n`),
   });
   const seconds = (performance.now() - startedAtMs) / 1_000;
-  process.stdout.write(options.json ? `${JSON.stringify(readyObject(stack))}\n` : readyText(stack, seconds));
+  process.stdout.write(
+    options.json ? `${JSON.stringify(readyObject(stack))}\n` : readyText(stack, seconds, settings),
+  );
   const ended = await Promise.race([stopRequested, stack.childEnded]);
   const bySignal = ended === null;
   process.stderr.write(
@@ -108,7 +110,11 @@ function readyObject(stack: Stack): object {
   return { ready: true, pid: process.pid, ...facts };
 }
 
-function readyText(stack: Stack, seconds: number): string {
+function readyText(stack: Stack, seconds: number, settings: Settings): string {
+  const header = headerToSend(settings);
+  const claudeHeader = header === null ? '' : ` --header "${header}"`;
+  const jsonHeader =
+    header === null ? '' : `, "headers": {"Authorization": "${header.replace('Authorization: ', '')}"}`;
   return `
 fermata is ready (${seconds.toFixed(1)} s)
 
@@ -118,10 +124,16 @@ fermata is ready (${seconds.toFixed(1)} s)
   Temporal   ${stack.temporalUiUrl ?? stack.temporal.address}
 
 Connect Claude Code:
-  claude mcp add --transport http fermata ${stack.mcpUrl}
+  claude mcp add --transport http fermata ${stack.mcpUrl}${claudeHeader}
 Any other MCP client:
-  {"mcpServers": {"fermata": {"type": "http", "url": "${stack.mcpUrl}"}}}
+  {"mcpServers": {"fermata": {"type": "http", "url": "${stack.mcpUrl}"${jsonHeader}}}}
 
 Ctrl-C stops everything; the next start finds the same runs.
 `;
+}
+
+/** What a client must send, never with the token itself: this text may end up in a log. */
+function headerToSend({ token, tokensFile }: Settings): string | null {
+  if (token !== null) return 'Authorization: Bearer $FERMATA_TOKEN';
+  return tokensFile === null ? null : 'Authorization: Bearer YOUR_TOKEN';
 }

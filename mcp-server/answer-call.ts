@@ -20,7 +20,10 @@ export async function answerCall(
   const end = (outcome: CallOutcome, about: Record<string, unknown>): void => {
     const ms = performance.now() - startedAt;
     meter.callEnded(tool.name, outcome, ms / 1_000);
-    logger.info({ tool: tool.name, caller: call.caller, ms: Math.round(ms), outcome, ...about }, 'tool call');
+    logger.info(
+      { tool: tool.name, caller: call.asker.caller, ms: Math.round(ms), outcome, ...about },
+      'tool call',
+    );
   };
   try {
     const { text, structured } = await tool.handle(args, call);

@@ -4,6 +4,7 @@
 import type { Handle } from '../contracts/ids.ts';
 import { isFinal } from '../contracts/run.ts';
 import { AbortScope } from './abort-scope.ts';
+import type { Asker } from './asker.ts';
 import type { RunReader } from './run-reader.ts';
 import type { RunView } from './run-view.ts';
 import type { RunWatches } from './run-watches.ts';
@@ -14,6 +15,7 @@ export interface AwaitRequest {
   readonly mode: 'all' | 'any';
   /** Milliseconds to wait at most; 0 only looks. */
   readonly timeoutMs: number;
+  readonly asker: Asker;
 }
 
 export interface AwaitProgress {
@@ -52,14 +54,15 @@ export async function awaitRuns(
   const handles = [...new Set(request.handles)];
   const ended = new Map<Handle, RunView>();
   const open = new Set<Handle>();
-  for (const view of await deps.reader.readMany(handles)) {
+  for (const view of await deps.reader.readMany(handles, request.asker)) {
     if (isFinal(view.status)) ended.set(view.handle, view);
     else open.add(view.handle);
   }
   const enough = (): boolean => open.size === 0 || (request.mode === 'any' && ended.size > 0);
   if (!enough() && request.timeoutMs > 0) {
     const waiting = new AbortScope(signal);
-    const ticker = report === undefined ? null : startTicker(deps, { handles, open, ended }, report);
+    const ticker =
+      report === undefined ? null : startTicker(deps, { handles, open, ended, asker: request.asker }, report);
     const timer = setTimeout(() => waiting.abort(), request.timeoutMs);
     try {
       await settle([...open], waiting.signal, deps.watches, (view) => {
@@ -75,7 +78,7 @@ export async function awaitRuns(
     }
   }
   signal.throwIfAborted();
-  for (const view of await deps.reader.readMany([...open])) ended.set(view.handle, view);
+  for (const view of await deps.reader.readMany([...open], request.asker)) ended.set(view.handle, view);
   const runs = handles.flatMap((handle) => ended.get(handle) ?? []);
   const finished = runs.filter((run) => isFinal(run.status)).length;
   return { done: request.mode === 'any' ? finished > 0 : finished === runs.length, runs };
@@ -103,18 +106,19 @@ interface Standing {
   readonly handles: readonly Handle[];
   readonly open: ReadonlySet<Handle>;
   readonly ended: ReadonlyMap<Handle, RunView>;
+  readonly asker: Asker;
 }
 
 function startTicker(
   deps: AwaitDeps,
-  { handles, open, ended }: Standing,
+  { handles, open, ended, asker }: Standing,
   report: (progress: AwaitProgress) => Promise<void>,
 ): NodeJS.Timeout {
   const startedAt = performance.now();
   let busy = false;
   const tick = async (): Promise<void> => {
     const [first] = open;
-    const found = first === undefined ? null : await deps.reader.find(first).catch(() => null);
+    const found = first === undefined ? null : await deps.reader.find(first, asker).catch(() => null);
     const elapsedMs = performance.now() - startedAt;
     await report({ elapsedMs, ended: ended.size, total: handles.length, sample: found?.view ?? null });
   };

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { WorkflowNotFoundError } from '@temporalio/common';
 import type { Handle } from '../contracts/ids.ts';
 import { isFinal, type RunStatus } from '../contracts/run.ts';
+import type { Asker } from './asker.ts';
 import { unknownHandle, type RunReader } from './run-reader.ts';
 import { grpcStatusOf, type TemporalLink } from './temporal-link.ts';
 
@@ -24,8 +25,9 @@ export async function cancelRun(
   deps: { readonly temporal: TemporalLink; readonly reader: RunReader },
   handle: Handle,
   reason: string | undefined,
+  asker: Asker,
 ): Promise<CancelOutcome> {
-  const found = await deps.reader.find(handle);
+  const found = await deps.reader.find(handle, asker);
   if (found === null) throw unknownHandle(handle);
   const { status } = found.view;
   if (isFinal(status)) return { handle, reached: 0, status };
@@ -45,7 +47,7 @@ export async function cancelRun(
     const gone = error instanceof WorkflowNotFoundError || grpcStatusOf(error)?.code === notFound;
     if (!gone) throw error;
     // It ended between the look and the request.
-    const now = await deps.reader.find(handle);
+    const now = await deps.reader.find(handle, asker);
     return { handle, reached: 0, status: now?.view.status ?? status };
   }
 }

@@ -13,13 +13,16 @@ import {
 } from '@modelcontextprotocol/node';
 import fastify, { type FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
+import { openAccess, type Access } from '../auth/access.ts';
+import { tokenName } from '../auth/grant.ts';
+import { addDoor } from './door.ts';
 import type { SessionLimits } from './legacy-sessions.ts';
 import { createMcpEndpoint, maxBodyBytes, type McpEndpoint } from './mcp-endpoint.ts';
 import { createMetrics } from './metrics.ts';
 import { createRunService, type RunService, type RunServiceConfig } from './run-service.ts';
-import { createServerFactory } from './server-factory.ts';
+import { createServerFactory, type RequestOrigin } from './server-factory.ts';
 
-export interface McpServerConfig extends RunServiceConfig {
+export interface McpServerConfig extends Omit<RunServiceConfig, 'token'> {
   readonly host: string;
   /** 0: any free one. */
   readonly port: number;
@@ -33,15 +36,21 @@ export interface McpServerHandle {
   close(): Promise<void>;
 }
 
+export interface McpServerDeps {
+  readonly logger: Logger;
+  /** Who is let in, and the token for the proxy; absent: everyone, and none. */
+  readonly access?: Access;
+}
+
 const sweepMs = 30_000;
 
 /** @throws when the port is taken. */
 export async function createMcpServer(
   config: McpServerConfig,
-  { logger }: { readonly logger: Logger },
+  { logger, access = openAccess }: McpServerDeps,
 ): Promise<McpServerHandle> {
-  const service = createRunService(config);
-  const addresses = new WeakMap<Request, string>();
+  const service = createRunService({ ...config, token: access.serviceToken });
+  const origins = new WeakMap<Request, RequestOrigin>();
   const metrics = createMetrics({
     sessions: () => endpoint.sessions(),
     watchedRuns: () => service.watchedRuns(),
@@ -50,12 +59,18 @@ export async function createMcpServer(
     service,
     logger,
     meter: metrics,
-    addressOf: (request) => (request === undefined ? undefined : addresses.get(request)),
+    originOf: (request) => {
+      const origin = request === undefined ? undefined : origins.get(request);
+      // Never guessed: without it nobody knows who asks.
+      if (origin === undefined) throw new Error('a request that came through no door');
+      return origin;
+    },
   });
   const endpoint = createMcpEndpoint(factory.make, logger, config.sessionLimits);
   const app = fastify({ forceCloseConnections: true });
   guardLoopback(app, config.host);
-  serveMcp(app, endpoint, addresses, logger);
+  addDoor(app, access, logger);
+  serveMcp(app, endpoint, origins, logger);
   serveProbes(app, service);
   app.get('/metrics', async (_, reply) => {
     reply.type(metrics.registry.contentType);
@@ -93,7 +108,7 @@ function guardLoopback(app: FastifyInstance, host: string): void {
 function serveMcp(
   app: FastifyInstance,
   endpoint: McpEndpoint,
-  addresses: WeakMap<Request, string>,
+  origins: WeakMap<Request, RequestOrigin>,
   logger: Logger,
 ): void {
   const onerror = (error: Error): void => logger.error({ err: error }, 'mcp request failed');
@@ -104,8 +119,8 @@ function serveMcp(
     scope.all('/mcp', async (request, reply) => {
       reply.hijack();
       const serve = async (webRequest: Request): Promise<Response> => {
-        addresses.set(webRequest, request.ip);
-        return await endpoint.fetch(webRequest);
+        origins.set(webRequest, { address: request.ip, grant: request.grant });
+        return await endpoint.fetch(webRequest, tokenName(request.grant));
       };
       const handle = toNodeHandler({ fetch: serve }, { onerror, maxRequestBodySize: maxBodyBytes });
       await handle(request.raw as NodeIncomingMessageLike, flushingHeaders(reply.raw));

@@ -23,6 +23,8 @@ export const defaultSessionLimits: SessionLimits = { maxSessions: 1_000, idleMs:
 interface Session {
   readonly transport: WebStandardStreamableHTTPServerTransport;
   readonly server: McpServer;
+  /** Name of the token that opened it; for every other one it does not exist. */
+  readonly tokenName: string | null;
   openExchanges: number;
   /** Clock reading at which the last exchange ended. */
   idleSince: number;
@@ -55,17 +57,22 @@ export class LegacySessions {
     return this.#sessions.size;
   }
 
-  /** Serves one request; `body` is its parsed JSON, undefined where there is none. */
-  async fetch(request: Request, body: unknown): Promise<Response> {
+  /**
+   * Serves one request.
+   * @param body its parsed JSON, undefined where there is none.
+   * @param tokenName of the token it came with; null: it came with none that has a name.
+   */
+  async fetch(request: Request, body: unknown, tokenName: string | null = null): Promise<Response> {
     if (this.#closed) return refusal(503, -32_000, 'this server is stopping; send the request again');
     // Whatever session id an initialize carries, it asks for a new session: the old one may be long gone.
-    if (isInitializeRequest(body)) return await this.#open(request, body);
+    if (isInitializeRequest(body)) return await this.#open(request, body, tokenName);
     const id = request.headers.get(sessionHeader);
     if (id === null) {
       return refusal(400, -32_000, 'Mcp-Session-Id header is required; send initialize first');
     }
     const session = this.#sessions.get(id);
-    if (session === undefined) return refusal(404, -32_001, 'Session not found; send initialize again');
+    if (session?.tokenName !== tokenName)
+      return refusal(404, -32_001, 'Session not found; send initialize again');
     return await this.#serve(session, request, body);
   }
 
@@ -83,7 +90,7 @@ export class LegacySessions {
     await Promise.all([...this.#sessions].map(async ([id, session]) => await this.#end(id, session)));
   }
 
-  async #open(request: Request, body: unknown): Promise<Response> {
+  async #open(request: Request, body: unknown, tokenName: string | null): Promise<Response> {
     if (!(await this.#makeRoom())) {
       const words = `${this.#limits.maxSessions} sessions are open and none is idle; end one, or try again later`;
       return refusal(503, -32_000, words);
@@ -98,7 +105,7 @@ export class LegacySessions {
         this.#sessions.delete(id);
       },
     });
-    const session: Session = { transport, server, openExchanges: 0, idleSince: this.#now() };
+    const session: Session = { transport, server, tokenName, openExchanges: 0, idleSince: this.#now() };
     await server.connect(transport);
     const response = await this.#serve(session, request, body);
     // A handshake that was refused leaves no session behind.

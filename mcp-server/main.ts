@@ -1,13 +1,20 @@
 /** Entry point of the mcp-server as a process of its own. Logs go to stderr, the ready line to stdout. */
 import { pino } from 'pino';
+import { createAccess, requireServiceToken } from '../auth/access.ts';
+import { redactedPaths } from '../auth/redacted-paths.ts';
 import { parseSettings } from '../contracts/settings.ts';
 import { createMcpServer } from './create-mcp-server.ts';
 import { readTemporalSettings } from './temporal-environment.ts';
 
 async function main(): Promise<void> {
   const settings = parseSettings(process.env);
+  requireServiceToken(settings);
   const { host, ports, taskQueue } = settings;
-  const logger = pino({ name: 'mcp-server', level: settings.logLevel }, pino.destination(2));
+  const logger = pino(
+    { name: 'mcp-server', level: settings.logLevel, redact: redactedPaths },
+    pino.destination(2),
+  );
+  const access = await createAccess(settings, { logger });
   const server = await createMcpServer(
     {
       host,
@@ -16,10 +23,11 @@ async function main(): Promise<void> {
       taskQueue,
       proxyUrl: settings.proxyUrl ?? `http://${host}:${ports.proxy}`,
     },
-    { logger },
+    { logger, access },
   );
   process.stdout.write(`fermata mcp-server is ready at ${server.url}\n`);
   const stop = (): void => {
+    access.close();
     server.close().then(
       () => process.exit(0),
       (error: unknown) => {
@@ -28,6 +36,7 @@ async function main(): Promise<void> {
       },
     );
   };
+  process.on('SIGHUP', () => void access.reload());
   process.once('SIGINT', stop);
   process.once('SIGTERM', stop);
 }

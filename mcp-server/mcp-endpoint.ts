@@ -15,8 +15,11 @@ import { LegacySessions, type SessionLimits } from './legacy-sessions.ts';
 export const maxBodyBytes = 4 * 1_024 * 1_024;
 
 export interface McpEndpoint {
-  /** Serves one request; the request's signal says when the client has gone. */
-  fetch(request: Request): Promise<Response>;
+  /**
+   * Serves one request; the request's signal says when the client has gone.
+   * @param tokenName of the token it came with; null: it came with none that has a name.
+   */
+  fetch(request: Request, tokenName: string | null): Promise<Response>;
   sessions(): number;
   expireSessions(): Promise<void>;
   close(): Promise<void>;
@@ -40,10 +43,10 @@ export function createMcpEndpoint(
   });
   const sessions = new LegacySessions(makeServer, limits);
   return {
-    async fetch(request) {
+    async fetch(request, tokenName) {
       if (request.method !== 'POST') {
         return (await isLegacyRequest(request))
-          ? await sessions.fetch(request, undefined)
+          ? await sessions.fetch(request, undefined, tokenName)
           : await modern.fetch(request);
       }
       const body = await readRequestBody(request, maxBodyBytes);
@@ -55,7 +58,9 @@ export function createMcpEndpoint(
       } catch {
         return refusal(400, -32_700, 'Parse error: the body is not JSON');
       }
-      if (await isLegacyRequest(request, parsedBody)) return await sessions.fetch(request, parsedBody);
+      if (await isLegacyRequest(request, parsedBody)) {
+        return await sessions.fetch(request, parsedBody, tokenName);
+      }
       const response = await modern.fetch(request, { parsedBody });
       return bindResponse(response, request.signal, () => undefined);
     },

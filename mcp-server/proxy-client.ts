@@ -5,8 +5,8 @@
 import { z } from 'zod';
 import { decideResponseSchema, type DecideRequest, type DecideResponse } from '../contracts/decide.ts';
 import { requestHeaders } from '../contracts/headers.ts';
-import type { Caller } from '../contracts/ids.ts';
 import { AbortScope } from './abort-scope.ts';
+import type { Asker } from './asker.ts';
 import { UserFault } from './user-fault.ts';
 
 const modelListSchema = z.object({ data: z.array(z.object({ id: z.string() })) });
@@ -23,10 +23,15 @@ export class ProxyUnreachable extends Error {
 
 export class ProxyClient {
   readonly #url: string;
+  readonly #authorization: Readonly<Record<string, string>>;
 
-  /** @param url root of the proxy, without `/v1`. */
-  constructor(url: string) {
+  /**
+   * @param url root of the proxy, without `/v1`.
+   * @param token what the services send to each other; null: nothing.
+   */
+  constructor(url: string, token: string | null = null) {
     this.#url = url.replace(/\/+$/, '');
+    this.#authorization = token === null ? {} : { authorization: `Bearer ${token}` };
   }
 
   /**
@@ -34,7 +39,7 @@ export class ProxyClient {
    * @throws ProxyUnreachable when the proxy does not answer, or not with a list.
    */
   async models(): Promise<readonly string[]> {
-    const response = await this.#fetch('/v1/models', { signal: AbortSignal.timeout(modelsLimitMs) });
+    const response = await this.#fetch('/v1/models', {}, AbortSignal.timeout(modelsLimitMs));
     const list = modelListSchema.safeParse(await response.json().catch(() => null));
     if (!response.ok || !list.success) {
       throw new ProxyUnreachable(
@@ -45,18 +50,23 @@ export class ProxyClient {
   }
 
   /** @throws UserFault with the proxy's words when it refuses or cannot be reached. */
-  async decide(request: DecideRequest, caller: Caller, signal: AbortSignal): Promise<DecideResponse> {
+  async decide(
+    request: DecideRequest,
+    { caller, classCeiling }: Asker,
+    signal: AbortSignal,
+  ): Promise<DecideResponse> {
     const limit = AbortSignal.timeout(decideLimitMs);
     const either = new AbortScope(signal, limit);
     let response: Response;
     let body: unknown;
     try {
-      response = await this.#fetch('/v1/decide', {
-        method: 'POST',
-        headers: { 'content-type': 'application/json', [requestHeaders.caller[0]]: caller },
-        body: JSON.stringify(request),
-        signal: either.signal,
-      });
+      const headers = {
+        'content-type': 'application/json',
+        [requestHeaders.caller[0]]: caller,
+        ...(classCeiling === null ? {} : { [requestHeaders.serviceClass[0]]: classCeiling }),
+      };
+      const init = { method: 'POST', headers, body: JSON.stringify(request) };
+      response = await this.#fetch('/v1/decide', init, either.signal);
       body = await response.json().catch(() => null);
     } catch (error) {
       signal.throwIfAborted();
@@ -74,9 +84,17 @@ export class ProxyClient {
     throw new UserFault(response.status < 500 ? 'invalid' : 'busy', `decide: ${words}`);
   }
 
-  async #fetch(path: string, init: RequestInit): Promise<Response> {
+  async #fetch(
+    path: string,
+    { headers, ...init }: Omit<RequestInit, 'headers'> & { headers?: Record<string, string> },
+    signal: AbortSignal,
+  ): Promise<Response> {
     try {
-      return await fetch(`${this.#url}${path}`, init);
+      return await fetch(`${this.#url}${path}`, {
+        ...init,
+        headers: { ...headers, ...this.#authorization },
+        signal,
+      });
     } catch (error) {
       const cause =
         error instanceof Error && error.cause instanceof Error ? error.cause.message : String(error);

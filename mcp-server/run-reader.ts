@@ -5,6 +5,7 @@
 import { WorkflowFailedError, type Client } from '@temporalio/client';
 import { rootCause, WorkflowNotFoundError } from '@temporalio/common';
 import { handlePattern, type Handle } from '../contracts/ids.ts';
+import { maySee, type Asker } from './asker.ts';
 import { viewRun, isClosed, type RunEnd, type RunView } from './run-view.ts';
 import type { TemporalLink } from './temporal-link.ts';
 import { UserFault } from './user-fault.ts';
@@ -41,22 +42,21 @@ export class RunReader {
     this.#temporal = temporal;
   }
 
-  /** null when there is no such run. */
+  /** null when there is no such run, or none that `asker` may see. */
   async find(
     handle: Handle,
+    asker: Asker,
   ): Promise<{ readonly view: RunView; readonly memo: Record<string, unknown> } | null> {
-    const found = await this.#describe(handle);
-    if (found === null) return null;
-    const view = viewRun(found);
-    return view === null ? null : { view, memo: found.memo ?? {} };
+    const found = await this.#describe(handle, asker);
+    return found === null ? null : { view: found.view, memo: found.execution.memo ?? {} };
   }
 
   /**
    * A run with its final answer, if it has ended.
    * @throws UserFault for an unknown handle.
    */
-  async read(handle: Handle): Promise<RunView> {
-    const view = await this.#readIfKnown(handle);
+  async read(handle: Handle, asker: Asker): Promise<RunView> {
+    const view = await this.#readIfKnown(handle, asker);
     if (view === null) throw unknownHandle(handle);
     return view;
   }
@@ -65,25 +65,25 @@ export class RunReader {
    * Several runs, in the order of their handles.
    * @throws UserFault that names every unknown handle.
    */
-  async readMany(handles: readonly Handle[]): Promise<RunView[]> {
-    const views = await Promise.all(handles.map(async (handle) => await this.#readIfKnown(handle)));
+  async readMany(handles: readonly Handle[], asker: Asker): Promise<RunView[]> {
+    const views = await Promise.all(handles.map(async (handle) => await this.#readIfKnown(handle, asker)));
     const unknown = handles.filter((_, index) => views[index] === null);
     if (unknown.length > 0) throw unknownHandle(...unknown);
     return views.filter((view) => view !== null);
   }
 
-  async #readIfKnown(handle: Handle): Promise<RunView | null> {
-    const found = await this.#describe(handle);
-    const end =
-      found !== null && isClosed(found)
-        ? await this.#temporal.call((client) => readEnd(client, handle))
-        : null;
-    return found === null ? null : viewRun(found, end);
+  async #readIfKnown(handle: Handle, asker: Asker): Promise<RunView | null> {
+    const found = await this.#describe(handle, asker);
+    if (found === null || !isClosed(found.execution)) return found?.view ?? null;
+    return viewRun(found.execution, await this.#temporal.call((client) => readEnd(client, handle)));
   }
 
-  async #describe(handle: Handle) {
+  /** Another's run is told of like one that never was, and nothing more is asked about it. */
+  async #describe(handle: Handle, asker: Asker) {
     try {
-      return await this.#temporal.call((client) => client.workflow.getHandle(handle).describe());
+      const execution = await this.#temporal.call((client) => client.workflow.getHandle(handle).describe());
+      const view = viewRun(execution);
+      return view !== null && maySee(asker, view.caller) ? { execution, view } : null;
     } catch (error) {
       if (error instanceof WorkflowNotFoundError) return null;
       throw error;

@@ -3,8 +3,8 @@
  * two doors to this one service. It holds no state of a run; Temporal does.
  */
 import type { DecideRequest, DecideResponse } from '../contracts/decide.ts';
-import type { Caller } from '../contracts/ids.ts';
 import type { ToolListing } from '../contracts/tool-listing.ts';
+import type { Asker } from './asker.ts';
 import { awaitRuns, type AwaitOutcome, type AwaitProgress } from './await-runs.ts';
 import { cancelRun, type CancelOutcome } from './cancel-run.ts';
 import { listRuns, type RunList } from './list-runs.ts';
@@ -23,6 +23,8 @@ export interface RunServiceConfig {
   readonly temporal: TemporalSettings;
   readonly taskQueue: string;
   readonly proxyUrl: string;
+  /** What the services send to each other; null or absent: nothing. */
+  readonly token?: string | null | undefined;
   /** Milliseconds a call to Temporal may take, all its retries together. */
   readonly temporalCallMs?: number | undefined;
   /** Milliseconds a worker has to list the tools. */
@@ -36,6 +38,7 @@ export interface AwaitQuery {
   readonly handles: readonly string[];
   readonly mode: 'all' | 'any';
   readonly timeoutMs: number;
+  readonly asker: Asker;
 }
 
 export interface RunService {
@@ -46,11 +49,11 @@ export interface RunService {
     signal: AbortSignal,
     report?: (progress: AwaitProgress) => Promise<void>,
   ): Promise<AwaitOutcome>;
-  status(handle: string): Promise<RunView>;
-  list(caller: Caller): Promise<RunList>;
-  cancel(handle: string, reason: string | undefined): Promise<CancelOutcome>;
+  status(handle: string, asker: Asker): Promise<RunView>;
+  list(asker: Asker): Promise<RunList>;
+  cancel(handle: string, reason: string | undefined, asker: Asker): Promise<CancelOutcome>;
   tools(): Promise<ToolListing>;
-  decide(request: DecideRequest, caller: Caller, signal: AbortSignal): Promise<DecideResponse>;
+  decide(request: DecideRequest, asker: Asker, signal: AbortSignal): Promise<DecideResponse>;
   /** Runs that somebody waits for now. */
   watchedRuns(): number;
   /** null when Temporal answers, else what is wrong. */
@@ -63,7 +66,7 @@ const modelsKeepMs = 10_000;
 /** Connects lazily: a service can be made before Temporal and the proxy are there. */
 export function createRunService(config: RunServiceConfig): RunService {
   const temporal = new TemporalLink(config.temporal, config.temporalCallMs);
-  const proxy = new ProxyClient(config.proxyUrl);
+  const proxy = new ProxyClient(config.proxyUrl, config.token ?? null);
   const reader = new RunReader(temporal);
   const watches = new RunWatches(temporal, reader);
   const { taskQueue } = config;
@@ -77,11 +80,12 @@ export function createRunService(config: RunServiceConfig): RunService {
       spawnRun({ temporal, reader, taskQueue, models, toolListing }, request, origin),
     await: async (query, signal, report) =>
       await awaitRuns(awaitDeps, { ...query, handles: parseHandles(query.handles) }, signal, report),
-    status: async (handle) => await reader.read(parseHandle(handle)),
-    list: (caller) => listRuns(temporal, caller),
-    cancel: async (handle, reason) => await cancelRun({ temporal, reader }, parseHandle(handle), reason),
+    status: async (handle, asker) => await reader.read(parseHandle(handle), asker),
+    list: (asker) => listRuns(temporal, asker.caller),
+    cancel: async (handle, reason, asker) =>
+      await cancelRun({ temporal, reader }, parseHandle(handle), reason, asker),
     tools: () => toolListing.get(),
-    decide: (request, caller, signal) => proxy.decide(request, caller, signal),
+    decide: (request, asker, signal) => proxy.decide(request, asker, signal),
     watchedRuns: () => watches.size,
     temporalFault: () => readiness.get(),
     close: () => temporal.close(),

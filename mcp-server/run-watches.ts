@@ -6,8 +6,10 @@
 import { setMaxListeners } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { WorkflowNotFoundError } from '@temporalio/common';
-import type { Handle } from '../contracts/ids.ts';
+import { openGrant } from '../auth/grant.ts';
+import { anonymousCaller, type Handle } from '../contracts/ids.ts';
 import { isFinal } from '../contracts/run.ts';
+import { askerOf } from './asker.ts';
 import { readEnd, unknownHandle, type RunReader } from './run-reader.ts';
 import type { RunView } from './run-view.ts';
 import { describeTemporalFault, isTemporaryFault, type TemporalLink } from './temporal-link.ts';
@@ -19,6 +21,9 @@ interface Watch {
 }
 
 const retryMs = 1_000;
+
+/** A watch is shared by all who wait: each was asked before what it may see. */
+const everyone = askerOf(anonymousCaller, openGrant);
 
 /** Rejects with the signal's reason as soon as it is aborted, whatever `work` does. */
 async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
@@ -85,7 +90,7 @@ export class RunWatches {
     for (;;) {
       try {
         await client.withAbortSignal(signal, async () => await readEnd(client, handle));
-        const view = await this.#reader.read(handle);
+        const view = await this.#reader.read(handle, everyone);
         if (isFinal(view.status)) return view;
       } catch (error) {
         if (error instanceof WorkflowNotFoundError) throw unknownHandle(handle);

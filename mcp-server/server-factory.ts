@@ -11,7 +11,9 @@ import {
 } from '@modelcontextprotocol/server';
 import type { Logger } from 'pino';
 import { z } from 'zod';
+import { openGrant, type Admitted } from '../auth/grant.ts';
 import { answerCall, toolError } from './answer-call.ts';
+import { askerOf } from './asker.ts';
 import { callerOf } from './caller.ts';
 import { CallsInProgress } from './calls-in-progress.ts';
 import type { CallMeter } from './metrics.ts';
@@ -19,12 +21,22 @@ import type { RunService } from './run-service.ts';
 import { serverInstructions } from './tool-descriptions.ts';
 import { defineTools, type ToolCall } from './tool-definitions.ts';
 
+export interface RequestOrigin {
+  /** IP address of the client. */
+  readonly address: string;
+  /** What the token of the request allows. */
+  readonly grant: Admitted;
+}
+
+/** Whoever starts this process reaches Temporal itself. */
+const stdioOrigin: RequestOrigin = { address: 'stdio', grant: openGrant };
+
 export interface FactoryDeps {
   readonly service: RunService;
   readonly logger: Logger;
   readonly meter: CallMeter;
-  /** Address of the client of a request; undefined when it has none. */
-  readonly addressOf: (request: Request | undefined) => string | undefined;
+  /** Where an HTTP request comes from. */
+  readonly originOf: (request: Request | undefined) => RequestOrigin;
 }
 
 const packageSchema = z.object({ version: z.string() });
@@ -94,13 +106,15 @@ function toCall(deps: FactoryDeps, server: McpServer, context: ServerContext, si
   const token = mcpReq._meta?.progressToken;
   const envelope = envelopeSchema.safeParse(mcpReq.envelope);
   const traceparent = traceparentSchema.safeParse(mcpReq._meta?.[TRACEPARENT_META_KEY]);
+  const origin = http === undefined ? stdioOrigin : deps.originOf(http.req);
+  const caller = callerOf({
+    sessionId,
+    // A request of 2026-07-28 carries it; before, it was told in the handshake.
+    clientName: envelope.data?.[CLIENT_INFO_META_KEY].name ?? server.server.getClientVersion()?.name,
+    address: origin.address,
+  });
   return {
-    caller: callerOf({
-      sessionId,
-      // A request of 2026-07-28 carries it; before, it was told in the handshake.
-      clientName: envelope.data?.[CLIENT_INFO_META_KEY].name ?? server.server.getClientVersion()?.name,
-      address: http === undefined ? 'stdio' : deps.addressOf(http.req),
-    }),
+    asker: askerOf(caller, origin.grant),
     signal,
     ...(traceparent.success ? { traceparent: traceparent.data } : {}),
     ...(token === undefined

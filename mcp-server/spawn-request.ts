@@ -3,7 +3,7 @@
  * Whether the model and the tools exist is checked elsewhere.
  */
 import { z } from 'zod';
-import type { Caller, Handle } from '../contracts/ids.ts';
+import type { Handle } from '../contracts/ids.ts';
 import {
   memoTextLimit,
   runInputSchema,
@@ -12,6 +12,7 @@ import {
   type RunMemo,
 } from '../contracts/run.ts';
 import { serviceClassSchema } from '../contracts/service-class.ts';
+import type { Asker } from './asker.ts';
 import { cutMiddle } from './fair-cut.ts';
 import { booleanFromText, listFromText, numberFromText } from './lenient-arguments.ts';
 import { UserFault } from './user-fault.ts';
@@ -48,7 +49,11 @@ export type SpawnRequest = z.infer<typeof spawnRequestSchema>;
 export const maxPromptBytes = 1_048_576;
 
 /** @throws UserFault when task and system prompt are too large to be kept. */
-export function toRunInput(request: SpawnRequest, caller: Caller, traceparent?: string): RunInput {
+export function toRunInput(
+  request: SpawnRequest,
+  { caller, classCeiling }: Pick<Asker, 'caller' | 'classCeiling'>,
+  traceparent?: string,
+): RunInput {
   const bytes = Buffer.byteLength(request.task) + Buffer.byteLength(request.system ?? '');
   if (bytes > maxPromptBytes) {
     throw new UserFault(
@@ -59,7 +64,7 @@ export function toRunInput(request: SpawnRequest, caller: Caller, traceparent?: 
   return runInputSchema.parse({
     task: request.task,
     model: request.model ?? null,
-    class: request.serviceClass,
+    class: classCeiling === 'batch' ? 'batch' : request.serviceClass,
     system: request.system,
     tools: request.tools ?? null,
     maxToolCalls: request.maxToolCalls,

@@ -4,7 +4,7 @@
  * and when the run has already ended, and never starts a second run.
  */
 import { defineSearchAttributeKey, WorkflowExecutionAlreadyStartedError } from '@temporalio/common';
-import type { Caller, Handle } from '../contracts/ids.ts';
+import type { Handle } from '../contracts/ids.ts';
 import {
   runMemoKey,
   searchAttributes,
@@ -13,6 +13,7 @@ import {
   type RunStatus,
 } from '../contracts/run.ts';
 import type { ToolListing } from '../contracts/tool-listing.ts';
+import type { Asker } from './asker.ts';
 import { handleFor, newHandle, requestHash } from './handles.ts';
 import { ProxyUnreachable } from './proxy-client.ts';
 import type { RunReader } from './run-reader.ts';
@@ -23,7 +24,7 @@ import { refuseUnknownTools } from './tool-listing.ts';
 import { UserFault } from './user-fault.ts';
 
 export interface SpawnOrigin {
-  readonly caller: Caller;
+  readonly asker: Asker;
   /** W3C trace context of the call. */
   readonly traceparent?: string | undefined;
 }
@@ -54,17 +55,18 @@ export async function spawnRun(
   request: SpawnRequest,
   origin: SpawnOrigin,
 ): Promise<SpawnedRun> {
-  const input = toRunInput(request, origin.caller, origin.traceparent);
+  const { asker } = origin;
+  const input = toRunInput(request, asker, origin.traceparent);
   const { requestId } = request;
   if (requestId === undefined) return await startChecked(deps, input, newHandle());
-  const handle = handleFor(origin.caller, requestId);
-  const before = await findRepeat(deps, handle, input, requestId);
+  const handle = handleFor(asker.caller, requestId);
+  const before = await findRepeat(deps, handle, input, requestId, asker);
   if (before !== null) return before;
   try {
     return await startChecked(deps, input, handle);
   } catch (error) {
     if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
-    const other = await findRepeat(deps, handle, input, requestId);
+    const other = await findRepeat(deps, handle, input, requestId, asker);
     if (other === null) throw error;
     return other;
   }
@@ -104,8 +106,9 @@ async function findRepeat(
   handle: Handle,
   input: RunInput,
   requestId: string,
+  asker: Asker,
 ): Promise<SpawnedRun | null> {
-  const found = await deps.reader.find(handle);
+  const found = await deps.reader.find(handle, asker);
   if (found === null) return null;
   if (found.memo[requestMemoKey] !== requestHash(input)) {
     throw new UserFault(

@@ -30,7 +30,9 @@ export function serveStdio(config: RunServiceConfig, deps: StdioDeps): StdioServ
     service,
     logger,
     meter: noMeter,
-    addressOf: () => undefined,
+    originOf: () => {
+      throw new Error('there are no HTTP requests over stdio');
+    },
   });
   const closed = new Promise<void>((resolve) => {
     stdin.once('end', resolve);

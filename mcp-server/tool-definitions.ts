@@ -4,7 +4,7 @@
  */
 import { z } from 'zod';
 import { decideRequestSchema } from '../contracts/decide.ts';
-import type { Caller } from '../contracts/ids.ts';
+import type { Asker } from './asker.ts';
 import type { AwaitProgress } from './await-runs.ts';
 import { listFromText, numberFromText } from './lenient-arguments.ts';
 import { tellDecision, tellTools } from './listing-text.ts';
@@ -23,7 +23,7 @@ import { descriptions } from './tool-descriptions.ts';
 
 /** One call of a tool, as its handler sees it. */
 export interface ToolCall {
-  readonly caller: Caller;
+  readonly asker: Asker;
   /** Aborted when the client cancels the call or has gone. */
   readonly signal: AbortSignal;
   readonly traceparent?: string | undefined;
@@ -110,7 +110,7 @@ function awaitTool(service: RunService): ToolDefinition {
     annotations: readOnly,
     input: awaitSchema,
     handle: async ({ handles, mode, timeoutSeconds }, call) => {
-      const query = { handles, mode, timeoutMs: timeoutSeconds * 1_000 };
+      const query = { handles, mode, timeoutMs: timeoutSeconds * 1_000, asker: call.asker };
       return tellAwait(await service.await(query, call.signal, reporter(call, timeoutSeconds)));
     },
   });
@@ -126,7 +126,8 @@ function runTool(service: RunService): ToolDefinition {
       const { handle, notes } = await service.spawn(input, call);
       // Whoever breaks off the call now has learned the handle all the same.
       await call.progress?.(0, maxWaitSeconds, `${handle}: started`);
-      const query = { handles: [handle], mode: 'all', timeoutMs: maxWaitSeconds * 1_000 } as const;
+      const { asker } = call;
+      const query = { handles: [handle], mode: 'all', timeoutMs: maxWaitSeconds * 1_000, asker } as const;
       const outcome = await service.await(query, call.signal, reporter(call, maxWaitSeconds));
       return withNotes(tellAwait(outcome), notes);
     },
@@ -141,8 +142,8 @@ function statusTool(service: RunService): ToolDefinition {
     input: z.strictObject({ handle: handleText.optional() }),
     handle: async ({ handle }, call) =>
       handle === undefined
-        ? tellList(await service.list(call.caller))
-        : tellStatus(await service.status(handle)),
+        ? tellList(await service.list(call.asker))
+        : tellStatus(await service.status(handle, call.asker)),
   });
 }
 
@@ -155,7 +156,7 @@ function cancelTool(service: RunService): ToolDefinition {
       handle: handleText,
       reason: z.string().max(1_000).optional().describe('Why; kept with the run.'),
     }),
-    handle: async ({ handle, reason }) => tellCancel(await service.cancel(handle, reason)),
+    handle: async ({ handle, reason }, call) => tellCancel(await service.cancel(handle, reason, call.asker)),
   });
 }
 
@@ -175,7 +176,7 @@ function decideTool(service: RunService): ToolDefinition {
     title: 'Classify a text',
     annotations: { readOnlyHint: true, openWorldHint: true },
     input: decideSchema,
-    handle: async (input, call) => tellDecision(await service.decide(input, call.caller, call.signal)),
+    handle: async (input, call) => tellDecision(await service.decide(input, call.asker, call.signal)),
   });
 }
 

@@ -3,6 +3,7 @@
  * elsewhere; what happens in which order is here. It decides neither where nor when a turn goes.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Admitted } from '../auth/grant.ts';
 import type { ErrorCode } from '../contracts/error-codes.ts';
 import type { RunId } from '../contracts/ids.ts';
 import type { TurnSpec } from '../contracts/link-protocol.ts';
@@ -13,9 +14,10 @@ import { endRun } from './end-run.ts';
 import type { Fault } from './faults.ts';
 import { upstreamRequestHeaders } from './forward/hop-headers.ts';
 import { Relay, type RelayResult } from './forward/relay.ts';
-import { replicaKey, upstreamAddress } from './forward/upstream-target.ts';
+import { replicaCredentials, upstreamAddress } from './forward/upstream-target.ts';
 import { GatheredReply } from './gathered-reply.ts';
 import { identify } from './identify-turn.ts';
+import { ownerKey } from './identity/scoped-run.ts';
 import type { Decision, Ticket } from './link/ticket.ts';
 import { firstAttempt, nextAttempt, type Attempt } from './next-attempt.ts';
 import type { ProxyContext } from './proxy-context.ts';
@@ -31,6 +33,7 @@ import { ownHeaders, type Admission, type Ends, type Turn } from './turn.ts';
 export async function serveTurn(
   context: ProxyContext,
   api: ApiDescriptor,
+  grant: Admitted,
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
@@ -41,7 +44,7 @@ export async function serveTurn(
   let ticket: Ticket | null = null;
   let charge: Charge | null = null;
   try {
-    const turn = await identify(context, api, request, arrivedAtMs, record);
+    const turn = await identify(context, api, grant, request, arrivedAtMs, record);
     charge = turn.charge;
     if (turn.request.runState === 'own') ownRun = turn.run;
     const sink = turn.request.translate === null ? client : new GatheredReply(client);
@@ -123,7 +126,7 @@ async function forward(
 ): Promise<RelayResult> {
   const { replica } = admission;
   const { request } = turn;
-  const key = replicaKey(replica, context.environment);
+  const credentials = replicaCredentials(replica, request.api, context.environment);
   const { upstreamPath } = request;
   const path = typeof upstreamPath === 'string' ? upstreamPath : upstreamPath(replica);
   const relay = new Relay({
@@ -131,10 +134,10 @@ async function forward(
     client: sink,
     upstream: {
       ...upstreamAddress(replica, path, client.request.url),
-      headers: upstreamRequestHeaders(client.request.rawHeaders, key),
+      headers: upstreamRequestHeaders(client.request.rawHeaders, credentials),
       body: request.bodyFor(replica),
     },
-    ownHeaders: ownHeaders(turn, record),
+    ownHeaders: (status) => ownHeaders(turn, record, status),
     withholdUsage: request.withholdUsage,
     readStream: () => request.streamReader(),
     readBody: () => request.bodyReader(),
@@ -162,7 +165,7 @@ function rememberOnce(context: ProxyContext, turn: Turn): (facts: ReplyFacts) =>
     if (remembered || (facts.finishReason === null && !facts.closed)) return;
     remembered = true;
     const { whole } = turn.request.conversation;
-    context.memory.remember(turn.identity.caller, whole, facts, turn.run, context.nowMs());
+    context.memory.remember(ownerKey(turn.identity), whole, facts, turn.run, context.nowMs());
   };
 }
 

@@ -1,6 +1,7 @@
 /** What is told of one request afterwards: the access log line, and the source of the metrics. */
 import type { Caller, ReplicaId, RunId, TurnId } from '../contracts/ids.ts';
 import type { ServiceClass } from '../contracts/service-class.ts';
+import type { RunName } from './identity/scoped-run.ts';
 
 export type RequestOutcome =
   | 'paused'
@@ -14,6 +15,8 @@ export type RequestOutcome =
 
 export interface TurnRecord {
   run: RunId | null;
+  /** What its client calls the run. */
+  runName: RunName | null;
   /** How the run was recognised. */
   runBy: string | null;
   turn: TurnId | null;
@@ -42,6 +45,7 @@ export interface TurnRecord {
 export function emptyRecord(api: string): TurnRecord {
   return {
     run: null,
+    runName: null,
     runBy: null,
     turn: null,
     caller: null,

@@ -1,6 +1,7 @@
 /** Draws the ids that a proxy makes: runs, itself. Random, so not for pure code. */
 import { randomBytes } from 'node:crypto';
-import type { ProxyId, RunId } from '../../contracts/ids.ts';
+import type { ProxyId } from '../../contracts/ids.ts';
+import type { RunName } from './scoped-run.ts';
 
 const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 /** The largest multiple of 62 that a byte can hold: bytes from it on are drawn again, for an even spread. */
@@ -24,9 +25,9 @@ function drawBase62(length: number): string {
   return text;
 }
 
-/** A new run in the form of a handle: `run_` and 22 letters and digits. */
-export function drawRunId(): RunId {
-  return `run_${drawBase62(22)}` as RunId;
+/** A name for a new run in the form of a handle: `run_` and 22 letters and digits. */
+export function drawRunName(): RunName {
+  return `run_${drawBase62(22)}` as RunName;
 }
 
 export function drawProxyId(): ProxyId {

@@ -3,9 +3,12 @@ import type { RunId } from '../../contracts/ids.ts';
 import type { Conversation } from './conversation.ts';
 import type { IdentityHeaders } from './identity-headers.ts';
 import type { RecognisedBy, RunMemory } from './run-memory.ts';
+import { ownerKey, runNameOf, scopedRun, type RunName } from './scoped-run.ts';
 
 export interface IdentifiedRun {
   readonly run: RunId;
+  /** As its client names it, and may name it again. */
+  readonly name: RunName;
   readonly by: 'header' | 'session' | RecognisedBy | 'new';
 }
 
@@ -17,10 +20,17 @@ export function identifyRun(
   headers: IdentityHeaders,
   conversation: Conversation,
   memory: RunMemory,
-  drawRun: () => RunId,
+  drawRun: () => RunName,
   nowMs: number,
 ): IdentifiedRun {
-  if (headers.run !== null) return { run: headers.run, by: 'header' };
-  if (headers.sessionRun !== null) return { run: headers.sessionRun, by: 'session' };
-  return memory.find(headers.caller, conversation, nowMs) ?? { run: drawRun(), by: 'new' };
+  const named = (name: RunName, by: IdentifiedRun['by']): IdentifiedRun => ({
+    run: scopedRun(headers, name),
+    name,
+    by,
+  });
+  if (headers.run !== null) return named(headers.run, 'header');
+  if (headers.sessionRun !== null) return named(headers.sessionRun, 'session');
+  const found = memory.find(ownerKey(headers), conversation, nowMs);
+  const name = found === null ? null : runNameOf(headers, found.run);
+  return found === null || name === null ? named(drawRun(), 'new') : { ...found, name };
 }

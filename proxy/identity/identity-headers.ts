@@ -5,34 +5,47 @@
 import { createHash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { requestHeaders, sessionHeaders } from '../../contracts/headers.ts';
-import { anonymousCaller, runIdSchema, type Caller, type RunId } from '../../contracts/ids.ts';
+import { cappedClass, openGrant, tokenName, type Admitted } from '../../auth/grant.ts';
+import { anonymousCaller, type Caller } from '../../contracts/ids.ts';
 import { defaultServiceClass, serviceClassSchema, type ServiceClass } from '../../contracts/service-class.ts';
 import { Fault } from '../faults.ts';
+import { parseRunName, type RunName, type RunOwner } from './scoped-run.ts';
 
-export interface IdentityHeaders {
+export interface IdentityHeaders extends RunOwner {
   /** The run that a run header names. */
-  readonly run: RunId | null;
-  /** The run that a known agent's own session header names, scoped by caller. */
-  readonly sessionRun: RunId | null;
+  readonly run: RunName | null;
+  /** The run that a known agent's own session header names. */
+  readonly sessionRun: RunName | null;
+  /** At most what the token allows. */
   readonly class: ServiceClass;
-  readonly caller: Caller;
   readonly turnNumber: number | null;
 }
 
 const callerBytes = 128;
 
 /**
+ * @param grant what the token of the request allows.
  * @throws Fault `invalid_header` that names the header and its rule.
  */
-export function readIdentityHeaders(headers: IncomingHttpHeaders): IdentityHeaders {
-  const caller = readCaller(headers);
+export function readIdentityHeaders(
+  headers: IncomingHttpHeaders,
+  grant: Admitted = openGrant,
+): IdentityHeaders {
+  const { caller, named } = readOwner(headers, grant);
   return {
     run: readRun(headers),
     sessionRun: readSessionRun(headers, caller),
-    class: readClass(headers),
+    class: cappedClass(grant, readClass(headers)),
     caller,
+    named,
     turnNumber: readTurnNumber(headers),
   };
+}
+
+/** The token's name, else what the caller header says. */
+export function readOwner(headers: IncomingHttpHeaders, grant: Admitted): RunOwner {
+  const name = tokenName(grant);
+  return { caller: name ?? readCaller(headers), named: name !== null };
 }
 
 /** Our own name goes before its alias. */
@@ -47,11 +60,11 @@ function first(
   return null;
 }
 
-function readRun(headers: IncomingHttpHeaders): RunId | null {
+function readRun(headers: IncomingHttpHeaders): RunName | null {
   const header = first(headers, requestHeaders.runId);
   if (header === null) return null;
-  const run = runIdSchema.safeParse(header.value);
-  if (run.success) return run.data;
+  const run = parseRunName(header.value);
+  if (run !== null) return run;
   throw new Fault('invalid_header', `${header.name} must be 1 to 128 bytes of printable ASCII`);
 }
 
@@ -63,8 +76,11 @@ function readClass(headers: IncomingHttpHeaders): ServiceClass {
   throw new Fault('invalid_header', `${header.name} must be interactive or batch`);
 }
 
-/** Node hands header values over as Latin-1, one character a byte, so the cut is one of bytes. */
-function readCaller(headers: IncomingHttpHeaders): Caller {
+/**
+ * Who the caller header says asks, cut at 128 bytes: Node hands header values over as Latin-1, one
+ * character a byte.
+ */
+export function readCaller(headers: IncomingHttpHeaders): Caller {
   const value = first(headers, requestHeaders.caller)?.value.slice(0, callerBytes) ?? '';
   return value === '' ? anonymousCaller : (value as Caller);
 }
@@ -77,11 +93,11 @@ function readTurnNumber(headers: IncomingHttpHeaders): number | null {
 }
 
 /** Derived, not drawn, so that it is the same on every proxy and after a restart. */
-function readSessionRun(headers: IncomingHttpHeaders, caller: Caller): RunId | null {
+function readSessionRun(headers: IncomingHttpHeaders, caller: Caller): RunName | null {
   const header = first(headers, sessionHeaders);
   if (header === null || header.value === '') return null;
   const hash = createHash('sha256')
     .update(JSON.stringify([caller, header.name, header.value]))
     .digest('base64url');
-  return `ses_${hash.slice(0, 22)}` as RunId;
+  return `ses_${hash.slice(0, 22)}` as RunName;
 }

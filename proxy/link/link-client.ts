@@ -39,6 +39,8 @@ export interface LinkParts {
 export class LinkClient {
   readonly #url: string;
   readonly #proxy: ProxyId;
+  readonly #headers: Readonly<Record<string, string>>;
+  #refused = false;
   #parts: LinkParts | null = null;
   #socket: WebSocket | null = null;
   #open = false;
@@ -53,10 +55,14 @@ export class LinkClient {
   #uncork: (() => void) | null = null;
   #stream: Duplex | null = null;
 
-  /** @param schedulerUrl http or https address of the scheduler. */
-  constructor(schedulerUrl: string, proxy: ProxyId) {
+  /**
+   * @param schedulerUrl http or https address of the scheduler.
+   * @param token what the services send to each other; null: nothing.
+   */
+  constructor(schedulerUrl: string, proxy: ProxyId, token: string | null = null) {
     this.#url = `${schedulerUrl.replace(/^http/, 'ws').replace(/\/+$/, '')}/link`;
     this.#proxy = proxy;
+    this.#headers = token === null ? {} : { authorization: `Bearer ${token}` };
   }
 
   get url(): string {
@@ -151,6 +157,7 @@ export class LinkClient {
       perMessageDeflate: false,
       handshakeTimeout: handshakeTimeoutMs,
       maxPayload: maxMessageBytes,
+      headers: this.#headers,
     });
     this.#socket = socket;
     socket.on('upgrade', (response) => {
@@ -161,6 +168,11 @@ export class LinkClient {
     socket.on('pong', () => {
       this.#pongSeen = true;
     });
+    socket.on('unexpected-response', (_request, response) => {
+      this.#answered(response.statusCode ?? 0);
+      // With a listener, what follows is left to it.
+      socket.terminate();
+    });
     socket.on('error', (error) => this.#parts?.logger.debug({ error: error.message }, 'link error'));
     socket.on('close', () => this.#lost());
   }
@@ -169,6 +181,7 @@ export class LinkClient {
     const parts = this.#parts;
     if (parts === null) return;
     this.#open = true;
+    this.#refused = false;
     this.#openedAtMs = parts.nowMs();
     this.#pongSeen = true;
     const resync: ProxyMessage = {
@@ -188,6 +201,17 @@ export class LinkClient {
         inFlight: resync.inFlight.length,
       },
       'linked to the scheduler',
+    );
+  }
+
+  /** The scheduler answered with something else than a link; told once for as long as it lasts. */
+  #answered(status: number): void {
+    if (this.#refused) return;
+    this.#refused = status === 401 || status === 403;
+    if (!this.#refused) return;
+    this.#parts?.logger.error(
+      { url: this.#url, status },
+      "the scheduler refuses this proxy's token: FERMATA_TOKEN differs; set the same for proxy and scheduler",
     );
   }
 

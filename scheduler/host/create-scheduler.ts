@@ -5,11 +5,13 @@
 import type { AddressInfo } from 'node:net';
 import fastify, { type FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
+import { openAccess, type Access } from '../../auth/access.ts';
 import type { Callers, Policy, ReplicaConfig } from '../../contracts/config-file.ts';
 import type { SchedulerMessage } from '../../contracts/link-protocol.ts';
 import type { Effect, SchedulerEvent } from '../core/events.ts';
 import { describePool } from '../core/pool-view.ts';
 import { createState } from '../core/state.ts';
+import { mayUpgrade } from './door.ts';
 import { createEventLoop } from './event-loop.ts';
 import { addRoutes } from './http-routes.ts';
 import { LinkServer } from './link-server.ts';
@@ -38,6 +40,8 @@ export interface SchedulerDeps {
   readonly logger: Logger;
   /** Where the keys of replicas (`apiKeyEnv`) are read from. */
   readonly environment: Readonly<Record<string, string | undefined>>;
+  /** Who is let in; absent: everyone. */
+  readonly access?: Access;
 }
 
 export interface Scheduler {
@@ -51,7 +55,7 @@ export interface Scheduler {
 
 /** Starts a scheduler; resolves once it listens, rejects when its port cannot be had. */
 export async function createScheduler(config: SchedulerConfig, deps: SchedulerDeps): Promise<Scheduler> {
-  const { logger } = deps;
+  const { logger, access = openAccess } = deps;
   const state = createState(config.policy, config.callers);
   const metrics = createMetrics(state);
   let poolSent = '';
@@ -97,10 +101,9 @@ export async function createScheduler(config: SchedulerConfig, deps: SchedulerDe
   };
 
   const app: FastifyInstance = fastify({ forceCloseConnections: true });
-  addRoutes(app, state, metrics);
+  addRoutes(app, state, metrics, access);
   app.server.on('upgrade', (request, socket, head) => {
-    if (request.url?.split('?')[0] === '/link') links.upgrade(request, socket, head);
-    else socket.end('HTTP/1.1 404 Not Found\r\nConnection: close\r\n\r\n');
+    if (mayUpgrade(request, socket, { access, logger })) links.upgrade(request, socket, head);
   });
   try {
     await app.listen({ host: config.host, port: config.port });

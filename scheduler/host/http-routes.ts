@@ -1,14 +1,22 @@
 /** What the scheduler shows over HTTP. Reads the state; changes nothing. */
 import type { FastifyInstance } from 'fastify';
+import type { Access } from '../../auth/access.ts';
 import { describeState, describeStatus } from '../core/status.ts';
 import type { SchedulerState } from '../core/state.ts';
+import { addDoor } from './door.ts';
 import type { SchedulerMetrics } from './metrics.ts';
 import { describeReadiness } from './readiness.ts';
 
 const maxDebugEntries = 10_000;
 const loopback = new Set(['127.0.0.1', '::1', '::ffff:127.0.0.1']);
 
-export function addRoutes(app: FastifyInstance, state: SchedulerState, metrics: SchedulerMetrics): void {
+export function addRoutes(
+  app: FastifyInstance,
+  state: SchedulerState,
+  metrics: SchedulerMetrics,
+  access: Access,
+): void {
+  addDoor(app, access);
   app.get('/status', () => describeStatus(state));
   app.get('/debug/state', (request, reply) => {
     if (loopback.has(request.ip)) return describeState(state, maxDebugEntries);

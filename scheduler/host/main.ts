@@ -1,19 +1,27 @@
 /** Entry point of the scheduler as a process of its own. Logs go to stderr, the ready line to stdout. */
 import { pino } from 'pino';
+import { createAccess, requireServiceToken } from '../../auth/access.ts';
+import { redactedPaths } from '../../auth/redacted-paths.ts';
 import { parseSettings } from '../../contracts/settings.ts';
 import { createScheduler } from './create-scheduler.ts';
 import { readConfig } from './read-config.ts';
 
 async function main(): Promise<void> {
   const settings = parseSettings(process.env);
+  requireServiceToken(settings);
   const { pool, policy, callers } = await readConfig(settings.configPath ?? 'fermata.yaml');
-  const logger = pino({ name: 'scheduler', level: settings.logLevel }, pino.destination(2));
+  const logger = pino(
+    { name: 'scheduler', level: settings.logLevel, redact: redactedPaths },
+    pino.destination(2),
+  );
+  const access = await createAccess(settings, { logger });
   const scheduler = await createScheduler(
     { host: settings.host, port: settings.ports.scheduler, pool, policy, callers },
-    { logger, environment: process.env },
+    { logger, environment: process.env, access },
   );
   process.stdout.write(`fermata scheduler is ready at ${scheduler.url}\n`);
   const stop = (): void => {
+    access.close();
     scheduler.close().then(
       () => process.exit(0),
       (error: unknown) => {
@@ -22,6 +30,7 @@ async function main(): Promise<void> {
       },
     );
   };
+  process.on('SIGHUP', () => void access.reload());
   process.once('SIGINT', stop);
   process.once('SIGTERM', stop);
 }

@@ -10,7 +10,7 @@ import {
 } from '../../mcp-server/spawn-request.ts';
 import { UserFault } from '../../mcp-server/user-fault.ts';
 
-const ann = 'ann' as Caller;
+const ann = { caller: 'ann' as Caller, classCeiling: null };
 
 describe('a request to spawn', () => {
   it('becomes the input of a run, with the documented defaults', () => {
@@ -25,6 +25,14 @@ describe('a request to spawn', () => {
       caller: 'ann',
     });
   });
+
+  it.each(['interactive', 'batch', undefined] as const)(
+    'of a caller that may only have batch runs is one, also when it asks for %s',
+    (serviceClass) => {
+      const request = spawnRequestSchema.parse({ task: 'read', serviceClass });
+      expect(toRunInput(request, { ...ann, classCeiling: 'batch' }).class).toBe('batch');
+    },
+  );
 
   it('keeps all that is asked for', () => {
     const request = spawnRequestSchema.parse({
@@ -108,7 +116,7 @@ describe('the first memo of a run', () => {
       status: 'Running',
       summary: 'read',
       root: handle,
-      caller: ann,
+      caller: 'ann',
     });
   });
 });

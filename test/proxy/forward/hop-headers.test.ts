@@ -47,10 +47,20 @@ describe('S14 the headers of the request to a replica', () => {
     ]);
   });
 
-  it('carry the replica\u2019s own key and never the client\u2019s', () => {
-    const withKey = upstreamRequestHeaders(pairs({ authorization: 'Bearer client' }), 'own');
-    expect(headerValue(withKey, 'authorization')).toBe('Bearer own');
-    expect(withKey.filter((name) => name === 'authorization')).toHaveLength(1);
+  it.each([
+    ['authorization', 'Bearer own'],
+    ['x-api-key', 'own'],
+  ] as const)('carry the replica\u2019s own key in %s and never one of the client\u2019s', (name, value) => {
+    const client = {
+      Authorization: 'Bearer client',
+      'X-Api-Key': 'client',
+      'Proxy-Authorization': 'Basic client',
+    };
+    expect(upstreamRequestHeaders(pairs(client), null).join(' ')).not.toContain('client');
+    const withKey = upstreamRequestHeaders(pairs(client), [name, value]);
+    expect(withKey.join(' ')).not.toContain('client');
+    expect(headerValue(withKey, name)).toBe(value);
+    expect(withKey.filter((other) => other === name)).toHaveLength(1);
   });
 
   it('keep repeated headers apart', () => {

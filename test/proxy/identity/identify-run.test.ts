@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import type { Caller, RunId } from '../../../contracts/ids.ts';
 import { chatConversation } from '../../../proxy/identity/chat-conversation.ts';
 import { identifyRun, type IdentifiedRun } from '../../../proxy/identity/identify-run.ts';
 import { readIdentityHeaders } from '../../../proxy/identity/identity-headers.ts';
 import { RunMemory } from '../../../proxy/identity/run-memory.ts';
+import { ownerKey, type RunName } from '../../../proxy/identity/scoped-run.ts';
 
 type Message = Record<string, unknown>;
 
@@ -32,7 +32,7 @@ class Identity {
       readIdentityHeaders(headers),
       conversation,
       this.memory,
-      () => `new-${(this.#drawn += 1)}` as RunId,
+      () => `new-${(this.#drawn += 1)}` as RunName,
       this.nowMs,
     );
   }
@@ -46,7 +46,7 @@ class Identity {
     const asked = this.ask(messages, headers);
     const { whole } = chatConversation({ model: 'm', tools: undefined, messages });
     this.memory.remember(
-      (headers['x-fermata-caller'] ?? 'anonymous') as Caller,
+      ownerKey(readIdentityHeaders(headers)),
       whole,
       { toolCallIds, responseId: null },
       asked.run,
@@ -61,7 +61,7 @@ describe('the run of a turn', () => {
     const identity = new Identity();
     identity.turn([user('a')], ['x1']);
     const headers = { 'x-fermata-run-id': 'mine', session_id: 's' };
-    expect(identity.ask([user('a'), step('x1', 0), result('x1', 'r')], headers)).toEqual({
+    expect(identity.ask([user('a'), step('x1', 0), result('x1', 'r')], headers)).toMatchObject({
       run: 'mine',
       by: 'header',
     });
@@ -80,7 +80,7 @@ describe('the run of a turn', () => {
     const first = identity.turn([user('same words')], ['id-a']);
     const second = identity.turn([user('same words')], ['id-b']);
     expect(first.run).not.toBe(second.run);
-    expect(identity.ask([user('same words'), step('id-a', 0), result('id-a', 'r')])).toEqual({
+    expect(identity.ask([user('same words'), step('id-a', 0), result('id-a', 'r')])).toMatchObject({
       run: first.run,
       by: 'tool-call',
     });
@@ -91,7 +91,7 @@ describe('the run of a turn', () => {
     const identity = new Identity();
     const first = identity.turn([user('a')]);
     const second = identity.turn([user('a'), reply('b'), user('c')]);
-    expect(second).toEqual({ run: first.run, by: 'conversation' });
+    expect(second).toMatchObject({ run: first.run, by: 'conversation' });
     const third = identity.ask([user('a'), reply('b'), user('c'), reply('d'), user('e')]);
     expect(third.run).toBe(first.run);
   });
@@ -99,7 +99,7 @@ describe('the run of a turn', () => {
   it('is new when the same words are asked again: a retry and another agent look alike', () => {
     const identity = new Identity();
     const first = identity.turn([user('a')]);
-    expect(identity.ask([user('a')])).toEqual({ run: 'new-2', by: 'new' });
+    expect(identity.ask([user('a')])).toMatchObject({ run: 'new-2', by: 'new' });
     expect(first.by).toBe('new');
   });
 
@@ -131,9 +131,9 @@ describe('A01 engines that reuse tool-call ids', () => {
     const first = identity.turn(messages.slice(0, 1), ['call_0']);
     for (const length of [3, 5, 7]) {
       const next = identity.turn(messages.slice(0, length), ['call_0']);
-      expect(next).toEqual({ run: first.run, by: 'tool-call' });
+      expect(next).toMatchObject({ run: first.run, by: 'tool-call' });
     }
-    expect(identity.ask(messages)).toEqual({ run: first.run, by: 'tool-call' });
+    expect(identity.ask(messages)).toMatchObject({ run: first.run, by: 'tool-call' });
   });
 
   it('gives call_0 to neither of two runs that emitted it in the same conversation', () => {

@@ -18,6 +18,7 @@ describe('identity headers', () => {
       sessionRun: null,
       class: 'interactive',
       caller: 'anonymous',
+      named: false,
       turnNumber: null,
     });
   });

@@ -1,0 +1,47 @@
+/**
+ * The proxy's door: every endpoint asks for a token but those that tell nothing about runs or models. It
+ * answers before anything of the body is read.
+ */
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { Access } from '../auth/access.ts';
+import type { Admitted } from '../auth/grant.ts';
+import { challenge, refusalWords } from '../auth/refusal.ts';
+import type { Logger } from 'pino';
+import { Fault } from './faults.ts';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** What the token of the request allows; only where the door asks for one. */
+    grant: Admitted;
+  }
+}
+
+const openRoutes: ReadonlySet<string> = new Set(['/metrics', '/healthz', '/readyz']);
+
+export function addDoor(app: FastifyInstance, access: Access, logger: Logger): void {
+  app.decorateRequest('grant');
+  app.addHook('onRequest', async (request, reply) => {
+    if (!isGuarded(request)) return;
+    const grant = access.authenticate(request.headers, true);
+    if (grant.kind !== 'denied') {
+      request.grant = grant;
+      return;
+    }
+    logger.info(
+      { method: request.method, path: pathOf(request), from: request.ip },
+      'refused: no known token',
+    );
+    reply.headers(challenge);
+    throw new Fault('unauthorized', refusalWords.unauthorized);
+  });
+}
+
+/** By the route that was found, since an address can be written in many ways. */
+function isGuarded(request: FastifyRequest): boolean {
+  const route = request.routeOptions.url;
+  return route === undefined ? request.url.startsWith('/v1/') : !openRoutes.has(route);
+}
+
+function pathOf(request: FastifyRequest): string {
+  return request.url.split('?')[0] ?? '';
+}

@@ -1,0 +1,62 @@
+/**
+ * The scheduler's door: what it shows and the link that steers it are for the services and for admins.
+ * Only its health and its metrics are open.
+ */
+import { STATUS_CODES, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
+import type { Duplex } from 'node:stream';
+import type { FastifyInstance } from 'fastify';
+import type { Logger } from 'pino';
+import type { Access } from '../../auth/access.ts';
+import { isAdmin } from '../../auth/grant.ts';
+import { refusalReply, type RefusalCode, type RefusalReply } from '../../auth/refusal.ts';
+
+const openRoutes: ReadonlySet<string> = new Set(['/metrics', '/healthz', '/readyz']);
+
+export function addDoor(app: FastifyInstance, access: Access): void {
+  app.addHook('onRequest', async (request, reply) => {
+    const route = request.routeOptions.url;
+    // What is no route tells nothing; those that are, are known by what was found, not by how it was written.
+    if (route === undefined || openRoutes.has(route)) return;
+    const refusal = refusalFor(access, request.headers);
+    if (refusal === null) return;
+    const { status, headers, body } = refusalReply(refusal);
+    await reply.code(status).headers(headers).send(body);
+  });
+}
+
+/** null: let in. */
+function refusalFor(access: Access, headers: IncomingHttpHeaders): RefusalCode | null {
+  const grant = access.authenticate(headers);
+  if (grant.kind === 'denied') return 'unauthorized';
+  return isAdmin(grant) ? null : 'forbidden';
+}
+
+/** Whether an upgrade request may become a link; it has been answered when not. */
+export function mayUpgrade(
+  request: IncomingMessage,
+  socket: Duplex,
+  { access, logger }: { readonly access: Access; readonly logger: Logger },
+): boolean {
+  if (request.url?.split('?')[0] !== '/link') {
+    socket.end('HTTP/1.1 404 Not Found\r\nConnection: close\r\n\r\n');
+    return false;
+  }
+  const refusal = refusalFor(access, request.headers);
+  if (refusal === null) return true;
+  const from = request.socket.remoteAddress;
+  logger.warn({ from, refusal }, 'a link was refused: FERMATA_TOKEN of the proxy is not the one set here');
+  answerUpgrade(socket, refusalReply(refusal));
+  return false;
+}
+
+/** Answers an upgrade request with something else than an upgrade. */
+function answerUpgrade(socket: Duplex, { status, headers, body }: RefusalReply): void {
+  const lines = Object.entries({
+    ...headers,
+    connection: 'close',
+    'content-length': String(Buffer.byteLength(body)),
+  });
+  const head = lines.map(([name, value]) => `${name}: ${value}\r\n`).join('');
+  socket.on('error', () => {});
+  socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\n${head}\r\n${body}`);
+}
