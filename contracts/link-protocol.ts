@@ -110,7 +110,7 @@ export const schedulerMessageSchema = z.discriminatedUnion('type', [
     type: z.literal('pool'),
     replicas: z.array(poolReplicaSchema),
     streamIdleMs: z.int().min(1),
-    /** By caller; those of `everyCaller` hold for callers that are not named. Only callers with a limit. */
+    /** By caller; those of `everyCaller` hold for callers that are not named. An empty entry: no limits. */
     rateLimits: z.record(z.string(), rateLimitsSchema),
   }),
   z.strictObject({ type: z.literal('admit'), turn: turnIdSchema, replica: replicaIdSchema }),

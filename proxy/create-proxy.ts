@@ -54,7 +54,7 @@ export interface Proxy {
 /** Resolves when it listens; the link to the scheduler may come up later. Rejects when the port is taken. */
 export async function createProxy(config: ProxyConfig, deps: ProxyDeps): Promise<Proxy> {
   const limits = { ...defaultLimits, ...config.limits };
-  const shared = await connectRedis(config.redisUrl ?? null, deps.logger);
+  const shared = await connectRedis(config.redisUrl ?? null, limits, deps.logger);
   const context = createContext(config.schedulerUrl, shared, limits, deps);
   const app = createServer(limits);
   const stop = new Stopping();
@@ -80,10 +80,14 @@ export async function createProxy(config: ProxyConfig, deps: ProxyDeps): Promise
 }
 
 /** The client is loaded only where there is a Redis: it costs some 20 MB. */
-async function connectRedis(url: string | null, logger: Logger): Promise<SharedBudgets | null> {
+async function connectRedis(
+  url: string | null,
+  limits: ProxyLimits,
+  logger: Logger,
+): Promise<SharedBudgets | null> {
   if (url === null) return null;
   const { connectSharedBudgets } = await import('./rate-limits/shared-budgets.ts');
-  return await connectSharedBudgets(url, logger);
+  return await connectSharedBudgets({ url, answerWithinMs: limits.redisAnswerMs, logger });
 }
 
 function createContext(

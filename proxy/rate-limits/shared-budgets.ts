@@ -11,8 +11,9 @@ import type { Caller } from '../../contracts/ids.ts';
 import { budgetScript } from './budget-script.ts';
 import { limitNames, type Request, type Verdict } from './budget.ts';
 
-const answerWithinMs = 100;
 const retryEveryMs = 500;
+/** At the end, for what is still to be counted. */
+const lastAnswersWithinMs = 200;
 /** A connection on which nothing comes for this long, in spite of the pings, is dead. */
 const silentAfterMs = 5_000;
 const pingEveryMs = 2_000;
@@ -50,9 +51,16 @@ const useBudget = defineScript({
   },
 });
 
+export interface SharedBudgetsOptions {
+  readonly url: string;
+  /** An answer that takes longer does not count. */
+  readonly answerWithinMs: number;
+  readonly logger: Logger;
+}
+
 /** Connects; resolves when it is connected, or after a bound: then it goes on trying. Never rejects. */
-export async function connectSharedBudgets(url: string, logger: Logger): Promise<SharedBudgets> {
-  const budgets = new RedisBudgets(url, logger);
+export async function connectSharedBudgets(options: SharedBudgetsOptions): Promise<SharedBudgets> {
+  const budgets = new RedisBudgets(options);
   await budgets.connect();
   return budgets;
 }
@@ -74,16 +82,18 @@ function makeClient(url: string) {
 
 class RedisBudgets implements SharedBudgets {
   readonly address: string;
+  readonly #answerWithinMs: number;
   readonly #logger: Logger;
   readonly #client: ReturnType<typeof makeClient>;
   readonly #retry: NodeJS.Timeout;
   #up = false;
   #warned = false;
-  #pinging = false;
+  #ping: Promise<void> | null = null;
   #closed = false;
 
-  constructor(url: string, logger: Logger) {
+  constructor({ url, answerWithinMs, logger }: SharedBudgetsOptions) {
     this.address = new URL(url).host;
+    this.#answerWithinMs = answerWithinMs;
     this.#logger = logger;
     this.#client = makeClient(url);
     this.#client.on('error', (error: Error) => this.#lost(error.message));
@@ -121,7 +131,7 @@ class RedisBudgets implements SharedBudgets {
     if (this.#client.isReady)
       await within(
         this.#client.close().catch(() => {}),
-        answerWithinMs,
+        lastAnswersWithinMs,
       );
     this.#client.destroy();
   }
@@ -136,8 +146,8 @@ class RedisBudgets implements SharedBudgets {
     const amounts = [...limitNames.map((name) => limits[name] ?? 0), ...needed, ...added, mayRefuse ? 1 : 0];
     try {
       const answer = this.#client.useBudget(`fermata:budget:${caller}`, ...amounts.map(String));
-      const verdict = await within(answer, answerWithinMs);
-      if (verdict === null) this.#lost(`it did not answer within ${answerWithinMs} ms`);
+      const verdict = await within(answer, this.#answerWithinMs);
+      if (verdict === null) this.#lost(`it did not answer within ${this.#answerWithinMs} ms`);
       return verdict;
     } catch (error) {
       this.#lost((error as Error).message);
@@ -157,28 +167,37 @@ class RedisBudgets implements SharedBudgets {
 
   /** One ping at a time: those that are not answered must not pile up. */
   async #tryAgain(): Promise<void> {
-    if (this.#up || this.#pinging || this.#closed || !this.#client.isReady) return;
-    this.#pinging = true;
-    const sentAtMs = performance.now();
+    if (this.#up || this.#closed || !this.#client.isReady) return;
+    this.#ping ??= this.#answers().finally(() => {
+      this.#ping = null;
+    });
+    await this.#ping;
+  }
+
+  async #answers(): Promise<void> {
     try {
-      await this.#client.ping();
-      this.#up = performance.now() - sentAtMs <= answerWithinMs && !this.#closed;
+      const ping = this.#client.ping();
+      const answer = await within(ping, this.#answerWithinMs);
+      await ping;
+      if (answer === null || this.#closed) return;
     } catch {
-      this.#up = false;
-    } finally {
-      this.#pinging = false;
+      return;
     }
-    if (!this.#up || !this.#warned) return;
+    this.#up = true;
+    if (!this.#warned) return;
     this.#warned = false;
     this.#logger.info({ redis: this.address }, 'Redis counts rate limits again');
   }
 }
 
-/** The value, or null when it does not come in time. */
+/**
+ * The value, or null when it does not come in time. What has come while this process was busy counts: it is
+ * looked for once more after the time is up.
+ */
 async function within<Value>(value: Promise<Value>, timeoutMs: number): Promise<Value | null> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<null>((resolve) => {
-    timer = setTimeout(() => resolve(null), timeoutMs);
+    timer = setTimeout(() => setImmediate(() => resolve(null)), timeoutMs);
   });
   try {
     return await Promise.race([value, late]);

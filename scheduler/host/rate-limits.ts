@@ -1,10 +1,18 @@
 /** The limits of the configuration's callers, as the proxies are told of them. Pure. */
-import { rateLimitsSchema, type Callers, type RateLimits } from '../../contracts/config-file.ts';
+import { everyCaller, rateLimitsSchema, type Callers, type RateLimits } from '../../contracts/config-file.ts';
 
 const limitsSchema = rateLimitsSchema.strip();
 
-/** Callers without any limit are left out, and with them what is the scheduler's own. */
+/**
+ * What is the scheduler's own is left out, and callers without any limit, unless there are limits for everyone:
+ * an entry of its own frees a caller of those.
+ */
 export function rateLimitsOf(callers: Callers): Record<string, RateLimits> {
-  const limits = Object.entries(callers).map(([caller, config]) => [caller, limitsSchema.parse(config)]);
-  return Object.fromEntries(limits.filter(([, given]) => Object.keys(given as object).length > 0));
+  const limits: Record<string, RateLimits> = Object.fromEntries(
+    Object.entries(callers).map(([caller, config]) => [caller, limitsSchema.parse(config)]),
+  );
+  const all = Object.entries(limits);
+  return Object.hasOwn(limits, everyCaller)
+    ? limits
+    : Object.fromEntries(all.filter(([, given]) => Object.keys(given).length > 0));
 }

@@ -1,6 +1,11 @@
 /** A real scheduler in the test's process, stopped and started again on its port as a test wants. */
 import pino from 'pino';
-import { configFileSchema, type ReplicaConfig } from '../../contracts/config-file.ts';
+import {
+  configFileSchema,
+  type Callers,
+  type Policy,
+  type ReplicaConfig,
+} from '../../contracts/config-file.ts';
 import { createScheduler, type Scheduler } from '../../scheduler/host/create-scheduler.ts';
 import { closeAfterTest } from './stack.ts';
 
@@ -11,8 +16,12 @@ export interface RealScheduler {
   start(): Promise<void>;
 }
 
-export async function startRealScheduler(pool: readonly Partial<ReplicaConfig>[]): Promise<RealScheduler> {
-  const config = configFileSchema.parse({ pool });
+export async function startRealScheduler(
+  pool: readonly Partial<ReplicaConfig>[],
+  callers: Readonly<Record<string, Partial<Callers[string]>>> = {},
+  options: { readonly policy?: Partial<Policy>; readonly probeIntervalMs?: number } = {},
+): Promise<RealScheduler> {
+  const config = configFileSchema.parse({ pool, callers, policy: options.policy ?? {} });
   const create = (port: number): Promise<Scheduler> =>
     createScheduler(
       {
@@ -21,7 +30,7 @@ export async function startRealScheduler(pool: readonly Partial<ReplicaConfig>[]
         pool: config.pool,
         policy: config.policy,
         callers: config.callers,
-        probeIntervalMs: 100,
+        probeIntervalMs: options.probeIntervalMs ?? 100,
       },
       { logger: pino({ level: 'silent' }), environment: {} },
     );

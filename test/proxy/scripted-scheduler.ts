@@ -1,6 +1,7 @@
 /** A scheduler that speaks the link protocol and decides as a test tells it, turn by turn or by rule. */
 import type { AddressInfo } from 'node:net';
 import { WebSocketServer, type WebSocket } from 'ws';
+import type { RateLimits } from '../../contracts/config-file.ts';
 import type { ReplicaId, TurnId } from '../../contracts/ids.ts';
 import {
   proxyMessageSchema,
@@ -23,6 +24,7 @@ export interface ScriptedScheduler {
   admit(turn: TurnId, replica: string): void;
   send(message: SchedulerMessage): void;
   setPool(pool: readonly PoolReplica[], streamIdleMs?: number): void;
+  setRateLimits(limits: Readonly<Record<string, RateLimits>>): void;
   /** Cuts every connection and listens no more. */
   close(): Promise<void>;
 }
@@ -51,12 +53,14 @@ export async function startScriptedScheduler(options: {
   rule?: Rule;
   port?: number;
   streamIdleMs?: number;
+  rateLimits?: Readonly<Record<string, RateLimits>>;
   /** Connections are kept, but no ping is answered. */
   deaf?: boolean;
 }): Promise<ScriptedScheduler> {
   let pool = options.pool;
   let streamIdleMs = options.streamIdleMs ?? 300_000;
   const rule = options.rule ?? admitAll(() => pool);
+  let rateLimits = options.rateLimits ?? {};
   const messages: ProxyMessage[] = [];
   const heldTurns = new Set<TurnId>();
   const takenTurns = new Set<TurnId>();
@@ -78,6 +82,12 @@ export async function startScriptedScheduler(options: {
     if (message.type === 'reject') heldTurns.delete(message.turn);
     for (const client of server.clients) client.send(JSON.stringify(message));
   };
+  const poolMessage = (): SchedulerMessage => ({
+    type: 'pool',
+    replicas: [...pool],
+    streamIdleMs,
+    rateLimits: { ...rateLimits },
+  });
   const arrived = (spec: TurnSpec): void => {
     heldTurns.add(spec.turn);
     const decision = rule(spec);
@@ -86,7 +96,7 @@ export async function startScriptedScheduler(options: {
   const take = (message: ProxyMessage): void => {
     messages.push(message);
     if (message.type === 'resync') {
-      send({ type: 'pool', replicas: [...pool], streamIdleMs, rateLimits: {} });
+      send(poolMessage());
       for (const turn of message.inFlight) takenTurns.add(turn.spec.turn);
       for (const turn of message.held) arrived(turn.spec);
     }
@@ -112,7 +122,11 @@ export async function startScriptedScheduler(options: {
     setPool: (next, idleMs) => {
       pool = next;
       streamIdleMs = idleMs ?? streamIdleMs;
-      send({ type: 'pool', replicas: [...pool], streamIdleMs, rateLimits: {} });
+      send(poolMessage());
+    },
+    setRateLimits: (limits) => {
+      rateLimits = limits;
+      send(poolMessage());
     },
     close: async () => {
       for (const client of server.clients) client.terminate();

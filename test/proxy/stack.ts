@@ -2,6 +2,7 @@
 import { request as httpRequest, type ClientRequest, type IncomingMessage } from 'node:http';
 import pino from 'pino';
 import { afterEach } from 'vitest';
+import type { RateLimits } from '../../contracts/config-file.ts';
 import { poolReplicaSchema, type PoolReplica } from '../../contracts/link-protocol.ts';
 import { createProxy, type Proxy } from '../../proxy/create-proxy.ts';
 import type { ProxyLimits } from '../../proxy/limits.ts';
@@ -51,6 +52,8 @@ export async function startStack(
     pool?: (engines: readonly ScriptedEngine[]) => PoolReplica[];
     rule?: Rule;
     streamIdleMs?: number;
+    rateLimits?: Readonly<Record<string, RateLimits>>;
+    redisUrl?: string;
     limits?: Partial<ProxyLimits>;
     environment?: Record<string, string>;
   } = {},
@@ -64,6 +67,7 @@ export async function startStack(
     pool,
     ...(options.rule === undefined ? {} : { rule: options.rule }),
     ...(options.streamIdleMs === undefined ? {} : { streamIdleMs: options.streamIdleMs }),
+    rateLimits: options.rateLimits ?? {},
   });
   closeAfterTest(() => scheduler.close());
   const { proxy, log } = await startProxy(scheduler.url, options);
@@ -75,7 +79,7 @@ export async function startStack(
 
 export async function startProxy(
   schedulerUrl: string,
-  options: { limits?: Partial<ProxyLimits>; environment?: Record<string, string> } = {},
+  options: { redisUrl?: string; limits?: Partial<ProxyLimits>; environment?: Record<string, string> } = {},
 ): Promise<{ proxy: Proxy; log: Record<string, unknown>[] }> {
   const log: Record<string, unknown>[] = [];
   const logger = pino(
@@ -87,6 +91,7 @@ export async function startProxy(
       host: '127.0.0.1',
       port: 0,
       schedulerUrl,
+      redisUrl: options.redisUrl ?? null,
       limits: { drainMs: 0, lastBytesMs: 0, ...options.limits },
     },
     { logger, environment: options.environment ?? {} },
