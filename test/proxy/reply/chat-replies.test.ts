@@ -4,44 +4,12 @@ import { DialectBodyReader } from '../../../proxy/reply/dialect-body-reader.ts';
 import { DialectStreamReader } from '../../../proxy/reply/dialect-stream-reader.ts';
 import { maxEventLength } from '../../../proxy/reply/event-reader.ts';
 import { outcomeOfReply, wasCut, type ReplyFacts } from '../../../proxy/reply/reply-facts.ts';
+import { caseFile } from '../../case-file.ts';
 import { chunk, sse } from '../stack.ts';
-import { readCase, streamCase, streamCases } from '../stream-cases.ts';
+import { streamCase, streamCases } from '../stream-cases.ts';
+import { readBody, readStream, recut, summary } from './read-reply.ts';
 
-function readStream(writes: readonly Uint8Array[]): ReplyFacts {
-  const reader = new DialectStreamReader(chatDialect);
-  for (const write of writes) reader.feed(write);
-  reader.end();
-  return reader.facts();
-}
-
-function readText(...texts: string[]): ReplyFacts {
-  return readStream(texts.map((text) => Buffer.from(text)));
-}
-
-function recut(writes: readonly Buffer[], size: number): Buffer[] {
-  const whole = Buffer.concat(writes);
-  const pieces: Buffer[] = [];
-  for (let at = 0; at < whole.length; at += size) pieces.push(whole.subarray(at, at + size));
-  return pieces;
-}
-
-function readBody(body: unknown): ReplyFacts {
-  const reader = new DialectBodyReader(chatDialect);
-  const bytes = Buffer.from(typeof body === 'string' ? body : JSON.stringify(body));
-  reader.feed(bytes.subarray(0, 5));
-  reader.feed(bytes.subarray(5));
-  reader.end();
-  return reader.facts();
-}
-
-const summary = (facts: ReplyFacts): Record<string, unknown> => ({
-  outcome: outcomeOfReply(facts),
-  cut: wasCut(facts),
-  finish: facts.finishReason,
-  ids: [...facts.toolCallIds],
-  names: [...facts.toolNames],
-  usage: facts.usage,
-});
+const readText = (...texts: string[]): ReplyFacts => readStream(chatDialect, texts);
 
 const done = { outcome: 'done', cut: false, finish: 'stop', ids: [], names: [], usage: null };
 const cut = { outcome: 'done', cut: true, finish: null, ids: [], names: [], usage: null };
@@ -77,13 +45,20 @@ describe('the reader of a copied stream', () => {
     expect(streamCases().map(({ name }) => name)).toEqual(Object.keys(expected));
   });
 
-  describe.each(Object.entries(expected))('on %s', (name, facts) => {
-    it.each([1, 7, 4_096, Number.MAX_SAFE_INTEGER])('knows the same with reads of %d bytes', (size) => {
-      expect(summary(readStream(recut(streamCase(name).writes, size)))).toEqual(facts);
+  for (const id of ['S01', 'S04', 'S05', 'S06', 'S08', 'S10', 'S12']) {
+    const { title } = caseFile(id);
+    describe(`${id} ${title}`, () => {
+      const variants = Object.entries(expected).filter(([name]) => name.startsWith(id));
+      describe.each(variants)('%s', (name, facts) => {
+        it.each([1, 7, 4_096, Number.MAX_SAFE_INTEGER])('knows the same with reads of %d bytes', (size) => {
+          const writes = recut(Buffer.concat(streamCase(name).writes), size);
+          expect(summary(readStream(chatDialect, writes))).toEqual(facts);
+        });
+      });
     });
-  });
+  }
 
-  it('S05 counts usage once, the last one when an engine sends a running one', () => {
+  it('counts usage once, the last one when an engine sends a running one', () => {
     const running = (completion: number): Record<string, unknown> => ({
       ...chunk({ content: 'x' }),
       usage: { prompt_tokens: 5, completion_tokens: completion },
@@ -94,13 +69,15 @@ describe('the reader of a copied stream', () => {
     });
   });
 
-  it('reads cached tokens in the two shapes that engines use, and tells unknown from zero', () => {
+  it('reads cached tokens wherever engines put them, and tells unknown from zero', () => {
     const usage = { prompt_tokens: 9, completion_tokens: 1 };
     const read = (more: object): number | null =>
       readText(sse({ ...chunk({}, 'stop'), usage: { ...usage, ...more } })).cachedTokens;
     expect(read({ prompt_tokens_details: { cached_tokens: 8 } })).toBe(8);
     expect(read({ prompt_tokens_details: { cached_tokens: 0 } })).toBe(0);
     expect(read({ prompt_cache_hit_tokens: 4 })).toBe(4);
+    expect(read({ cached_tokens: 3 })).toBe(3);
+    expect(read({ prompt_tokens_details: {}, cached_tokens: 3 })).toBe(3);
     expect(read({})).toBeNull();
     expect(read({ prompt_tokens_details: null })).toBeNull();
   });
@@ -161,7 +138,7 @@ describe('the reader of a copied stream', () => {
 
 describe('the reader of a whole reply', () => {
   it('reads calls, ids, names, usage and cached tokens', () => {
-    const facts = readBody({
+    const facts = readBody(chatDialect, {
       choices: [
         {
           finish_reason: 'tool_calls',
@@ -184,18 +161,33 @@ describe('the reader of a whole reply', () => {
     expect(facts.cachedTokens).toBe(2);
   });
 
-  it.each([
-    ['a_stop_with_calls', 'paused'],
-    ['b_label_without_calls', 'done'],
-    ['c_no_finish', 'done'],
-  ])('S21 believes the message, not its label: %s', (variant, outcome) => {
-    const variants = readCase('S21').given['variants'] as Record<string, unknown>;
-    expect(outcomeOfReply(readBody(variants[variant]))).toBe(outcome);
+  const s21 = caseFile('S21');
+  describe(`${s21.id} ${s21.title}`, () => {
+    const variants = s21.given['variants'] as Record<string, { choices: Record<string, unknown>[] }>;
+
+    it.each([
+      ['a_stop_with_calls', 'paused'],
+      ['b_label_without_calls', 'done'],
+      ['c_no_finish', 'done'],
+    ])('believes the message, not its label: %s', (variant, outcome) => {
+      expect(outcomeOfReply(readBody(chatDialect, variants[variant]))).toBe(outcome);
+    });
+
+    it.each([
+      ['a_stop_with_calls', 'paused'],
+      ['b_label_without_calls', 'done'],
+    ])('believes the deltas of a stream as well: %s', (variant, outcome) => {
+      const choices = variants[variant]?.choices ?? [];
+      const events = choices.map(({ message, ...choice }) => ({ choices: [{ ...choice, delta: message }] }));
+      expect(outcomeOfReply(readText(sse(...events, '[DONE]')))).toBe(outcome);
+    });
   });
 
   it('knows an old-style function call', () => {
     const message = { function_call: { name: 'f', arguments: '{}' } };
-    expect(summary(readBody({ choices: [{ finish_reason: 'function_call', message }] }))).toMatchObject({
+    expect(
+      summary(readBody(chatDialect, { choices: [{ finish_reason: 'function_call', message }] })),
+    ).toMatchObject({
       outcome: 'paused',
       names: ['f'],
     });
@@ -204,7 +196,7 @@ describe('the reader of a whole reply', () => {
   it.each(['', 'not json', '[]', '{"choices":null}', '{"choices":[{"message":7}]}'])(
     'takes %j for a finished reply of which nothing is known',
     (body) => {
-      expect(outcomeOfReply(readBody(body))).toBe('done');
+      expect(outcomeOfReply(readBody(chatDialect, body))).toBe('done');
     },
   );
 
@@ -213,5 +205,143 @@ describe('the reader of a whole reply', () => {
     for (let index = 0; index < 5; index++) reader.feed(Buffer.alloc(1024 * 1024, 0x20));
     reader.end();
     expect(reader.facts().complete).toBe(false);
+  });
+});
+
+describe('a reply in the dialect of an engine', () => {
+  const usage = { prompt_tokens: 30, completion_tokens: 7 };
+  const read = { promptTokens: 30, completionTokens: 7 };
+  const finish = chunk({}, 'stop');
+
+  it.each([
+    [
+      'vLLM, usage on every chunk',
+      [
+        { ...chunk({ content: 'a' }), usage: { prompt_tokens: 30, completion_tokens: 1 } },
+        { ...finish, usage },
+      ],
+      null,
+    ],
+    [
+      'SGLang, with its report of the cache',
+      [finish, { choices: [], usage: { ...usage, prompt_tokens_details: { cached_tokens: 16 } } }],
+      16,
+    ],
+    ['SGLang, in its meta data', [{ ...finish, meta_info: { ...usage, cached_tokens: 16 } }], 16],
+    [
+      'llama.cpp, in its timings',
+      [{ ...finish, timings: { cache_n: 20, prompt_n: 10, predicted_n: 7 } }],
+      20,
+    ],
+    [
+      'llama.cpp, usage beside timings',
+      [
+        { ...finish, timings: { cache_n: 1, prompt_n: 1, predicted_n: 1 } },
+        { choices: [], usage: { ...usage, prompt_tokens_details: { cached_tokens: 20 } } },
+      ],
+      20,
+    ],
+    [
+      'an older llama.cpp',
+      [{ ...finish, timings: { prompt_n: 30, predicted_n: 7, predicted_ms: 5.5 } }],
+      null,
+    ],
+    ['TGI, on the finishing chunk', [{ ...finish, usage: { ...usage, total_tokens: 37 } }], null],
+    ['Ollama', [finish, { ...chunk({}), choices: [], usage }], null],
+    [
+      'DeepSeek',
+      [{ ...finish, usage: { ...usage, prompt_cache_hit_tokens: 24, prompt_cache_miss_tokens: 6 } }],
+      24,
+    ],
+    [
+      'Moonshot, in the choice',
+      [{ choices: [{ delta: {}, finish_reason: 'stop', usage: { ...usage, cached_tokens: 9 } }] }],
+      9,
+    ],
+    ['Groq, in its extension', [{ ...finish, x_groq: { id: 'r', usage } }], null],
+    [
+      'OpenRouter, with costs',
+      [
+        finish,
+        {
+          ...chunk({ content: '' }),
+          usage: { ...usage, cost: 0.1, prompt_tokens_details: { cached_tokens: 0 } },
+        },
+      ],
+      0,
+    ],
+    [
+      'a gateway that ends with an empty usage',
+      [
+        { ...finish, usage },
+        { choices: [], usage: {} },
+      ],
+      null,
+    ],
+  ])('is read as %s writes usage', (_, events, cached) => {
+    const facts = readText(sse(...events, '[DONE]'));
+    expect(facts).toMatchObject({ usage: read, cachedTokens: cached, finishReason: 'stop' });
+  });
+
+  it.each([
+    ['an error object', { error: { message: 'x', code: 500 } }],
+    ['an error text, as TGI and Ollama write it', { error: 'x', error_type: 'generation' }],
+    ['an error by its kind, as older vLLM and TensorRT-LLM write it', { object: 'error', message: 'x' }],
+    ['a finish reason, as OpenRouter writes it', chunk({ content: '' }, 'error')],
+    ['an abort, as SGLang and vLLM write it', chunk({}, 'abort')],
+    ['an error in the choice', { choices: [{ delta: {}, error: { message: 'x' }, finish_reason: null }] }],
+  ])('is failed by %s', (_, event) => {
+    expect(summary(readText(sse(chunk({ content: 'x' }), event)))).toMatchObject({
+      outcome: 'failed',
+      cut: false,
+    });
+    expect(summary(readBody(chatDialect, event)).outcome).toBe('failed');
+  });
+
+  it('is failed by the name of an event', () => {
+    expect(summary(readText('event: error\ndata: {"message":"x"}\n\n')).outcome).toBe('failed');
+  });
+
+  it.each([
+    ['text', { content: 'x' }],
+    ['reasoning as vLLM and DeepSeek write it', { reasoning_content: 'x' }],
+    ['reasoning as OpenRouter and newer vLLM write it', { reasoning: 'x' }],
+    ['text in parts', { content: [{ type: 'text', text: 'x' }] }],
+    ['a refusal', { refusal: 'no' }],
+    ['a call', { tool_calls: [{ index: 0, function: { arguments: '{' } }] }],
+  ])('is counted by its pieces: %s', (_, delta) => {
+    expect(readText(sse(chunk(delta), chunk({ content: '' }), chunk({ content: null }))).outputPieces).toBe(
+      1,
+    );
+  });
+});
+
+describe('the reader of completions', () => {
+  const piece = (text: string, reason: string | null = null): Record<string, unknown> => ({
+    object: 'text_completion',
+    choices: [{ index: 0, text, logprobs: null, finish_reason: reason }],
+  });
+
+  it('reads a stream: text, finish reason and usage', () => {
+    const last = { choices: [], usage: { prompt_tokens: 4, completion_tokens: 2 } };
+    const facts = readText(sse(piece('a'), piece('b'), piece('', 'length'), last, '[DONE]'));
+    expect(facts).toMatchObject({
+      finishReason: 'length',
+      outputPieces: 2,
+      usage: { promptTokens: 4, completionTokens: 2 },
+    });
+    expect(outcomeOfReply(facts)).toBe('done');
+  });
+
+  it('reads a whole body', () => {
+    const body = { ...piece('ab', 'stop'), usage: { prompt_tokens: 4, completion_tokens: 2 } };
+    expect(summary(readBody(chatDialect, body))).toEqual({
+      ...done,
+      usage: { promptTokens: 4, completionTokens: 2 },
+    });
+  });
+
+  it('sees that a stream was cut', () => {
+    expect(wasCut(readText(sse(piece('a'), piece('b'))))).toBe(true);
   });
 });
