@@ -26,10 +26,12 @@ export interface TurnRequest {
   /** Overrides the class that the headers name. */
   readonly class: ServiceClass | null;
   /**
-   * Absent: it goes on with its client's run. `own`: a run of its own that ends with it. `none`: of no run, so
-   * a run header is ignored, the least loaded replica takes it and nothing is kept of it.
+   * Absent: it goes on with its client's run. `own`: a run of its own that ends with it. `none`: of no run, as
+   * its API has none: a run header is ignored and nothing is remembered.
    */
   readonly runState?: 'own' | 'none';
+  /** The request is about what one replica keeps, or begins something there: no other replica may get it too. */
+  readonly repeatable?: false;
   /** Set when this request is one of ours: a 200 is answered with this instead. */
   readonly translate: ((reply: Buffer) => string) | null;
   streamReader(): FinishingReader;

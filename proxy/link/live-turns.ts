@@ -3,6 +3,7 @@
  * Every end is reported exactly once, whoever comes first: reply, client, scheduler or shutdown. What it
  * sends goes out through `send`, which drops it while the link is down: a resync then tells the rest.
  */
+import { keepsRunState } from '../../contracts/config-file.ts';
 import type { ErrorCode } from '../../contracts/error-codes.ts';
 import type { ReplicaId, RunId, TurnId } from '../../contracts/ids.ts';
 import type { PoolReplica, ProxyMessage, TurnSpec } from '../../contracts/link-protocol.ts';
@@ -143,7 +144,7 @@ export class LiveTurns {
   /** Ends all turns of a run that are here. */
   endRun(run: RunId): void {
     for (const [turn, live] of this.#turns) {
-      if (live.spec.run !== run || live.spec.stateless === true) continue;
+      if (live.spec.run !== run || this.#runsOf(live.spec) === null) continue;
       if (live.replica === null) this.#retract(live);
       this.abort(turn, 'run_ended');
     }
@@ -211,9 +212,9 @@ export class LiveTurns {
     };
   }
 
-  /** null: the turn is of no run, so none is remembered. */
+  /** null: its API keeps no run, so none is remembered. */
   #runsOf(spec: TurnSpec): RunRegistry | null {
-    return spec.stateless === true ? null : this.#runs;
+    return keepsRunState(spec.api) ? this.#runs : null;
   }
 
   /** A ticket outlives its attempt: the same turn id may be live again by another one. */

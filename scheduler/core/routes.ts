@@ -88,8 +88,7 @@ export function homeOf(run: Run, model: string | null): Replica['id'] | null {
 export function routeFor(state: SchedulerState, strand: Strand): Route {
   const pin = strand.run === null ? null : pinOf(state, strand.run, strand.model, strand.api);
   if (pin !== null) return obtainRoute(state, `replica ${pin.id}`, pin, null, null);
-  // Turns of no run stand on routes of their own: they never wait behind one that waits for memory.
-  const key = `${strand.run === null ? 'stateless' : 'model'} ${strand.api} ${strand.model ?? ''}`;
+  const key = `model ${strand.api} ${strand.model ?? ''}`;
   return obtainRoute(state, key, null, strand.model, strand.api);
 }
 

@@ -35,9 +35,8 @@ function createTurn(
   spec: TurnSpec,
   forMs: number,
 ): Turn | null {
-  const ofRun = spec.stateless !== true && keepsRunState(spec.api);
-  const run = ofRun ? obtainRun(state, effects, spec) : null;
-  if (run === null && ofRun) return null;
+  const run = keepsRunState(spec.api) ? obtainRun(state, effects, spec) : null;
+  if (run === null && keepsRunState(spec.api)) return null;
   const loss = takeLoss(state, spec);
   const heldSinceMs = state.nowMs - forMs;
   const turn: Turn = {

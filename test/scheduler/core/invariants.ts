@@ -178,8 +178,7 @@ function misplaced(state: SchedulerState, held: readonly Turn[]): string[] {
       broken.push(`${spec.turn} stands on ${lane?.route.key ?? 'no route'}, its pin is ${pin?.id ?? 'none'}`);
     }
     if (lane?.rank !== rank) broken.push(`${spec.turn} stands in lane ${String(lane?.rank)}, not ${rank}`);
-    if (run === null && keepsRunState(spec.api) && spec.stateless !== true)
-      broken.push(`${spec.turn} has no run`);
+    if (run === null && keepsRunState(spec.api)) broken.push(`${spec.turn} has no run`);
   }
   return broken;
 }

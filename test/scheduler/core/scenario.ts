@@ -30,7 +30,6 @@ export interface TurnFields {
   readonly model?: string | null;
   readonly api?: TurnSpec['api'];
   readonly turnNumber?: number;
-  readonly stateless?: boolean;
   readonly promptTokens?: number;
   readonly maxTokens?: number;
   readonly prefix?: readonly string[];
@@ -62,7 +61,6 @@ export function spec(turn: string, fields: TurnFields = {}): TurnSpec {
     maxTokens: fields.maxTokens ?? null,
     prefix: [...(fields.prefix ?? [])],
     ...(fields.turnNumber === undefined ? {} : { turnNumber: fields.turnNumber }),
-    ...(fields.stateless === true ? { stateless: true } : {}),
   };
 }
 

@@ -457,7 +457,7 @@ export class Simulation {
       ? 'done'
       : this.#pick(['paused', 'paused', 'paused', 'done', 'failed', 'refused']);
     proxy.turns.delete(turn.spec.turn);
-    if (turn.replica !== null && turn.spec.stateless !== true && keepsRunState(turn.spec.api)) {
+    if (turn.replica !== null && keepsRunState(turn.spec.api)) {
       proxy.runs.set(turn.spec.run, {
         run: turn.spec.run,
         class: turn.spec.class,
@@ -554,12 +554,10 @@ export class Simulation {
   }
 
   /** What an agent asks of its model: chat, and now and then something that is of no run. */
-  #askedFor({ model }: Agent): { api?: Api; stateless?: boolean } {
+  #askedFor({ model }: Agent): { api?: Api } {
     if (model === 'guard') return { api: 'classify' };
     if (model === 'e') return { api: this.#chance(0.7) ? 'embeddings' : 'score' };
-    const draw = this.#random();
-    if (draw < 0.05) return { stateless: true };
-    return draw < 0.15 ? { api: 'embeddings' } : {};
+    return this.#chance(0.1) ? { api: 'embeddings' } : {};
   }
 
   /** The client leaves; while its admission is under way, this crosses it on the link. */

@@ -28,7 +28,8 @@ export async function startApiEngine(manner: Manner, paths: readonly string[]): 
       asked.push({ method, path, body });
       if (path === '/health') response.writeHead(engine.healthy ? 200 : 503).end();
       else if (path === '/v1/models') json(response, 200, { data: [{ id: 'm' }] });
-      else if (path === '/metrics') json(response, 404, {});
+      else if (['/metrics', '/props', '/get_server_info', '/server_info'].includes(path))
+        json(response, 404, {});
       else if (path in engine.pages) json(response, 200, engine.pages[path]);
       else answer(engine, method, path, response);
     });

@@ -15,8 +15,10 @@ async function engine(manner: Manner, paths: readonly string[]): Promise<ApiEngi
   return started;
 }
 
-async function apisBecome(url: string, apis: readonly Api[]): Promise<void> {
-  await statusBecomes(url, (status) => expect(status.replicas[0]).toMatchObject({ healthy: true, apis }));
+/** What the first replica serves once it is healthy. */
+async function apisOf(url: string): Promise<readonly Api[]> {
+  await statusBecomes(url, (status) => expect(status.replicas[0]?.healthy).toBe(true));
+  return (await statusOf(url)).replicas[0]?.apis ?? [];
 }
 
 async function pagesAsked(target: ApiEngine, path: string, atLeast: number): Promise<void> {
@@ -40,7 +42,7 @@ describe('a replica without apis in its entry', () => {
   ])('of %s tells them in the manner of %s with %j', async (kind, manner, paths, apis) => {
     const target = await engine(manner, paths);
     const { url } = await scheduler([{ id: 'a', url: target.url, engine: kind }]);
-    await apisBecome(url, apis);
+    expect(await apisOf(url)).toEqual(apis);
     const link = await proxy(url);
     const [pool] = await link.hears('pool');
     expect(pool?.replicas[0]?.apis).toEqual(apis);
@@ -54,7 +56,7 @@ describe('a replica without apis in its entry', () => {
     const target = await engine('httplib', [...generating, '/v1/embeddings', '/v1/rerank']);
     target.notStarted = ['/v1/rerank'];
     const { url } = await scheduler([{ id: 'a', url: target.url, engine: 'llamacpp' }]);
-    await apisBecome(url, ['chat', 'completions', 'responses', 'messages', 'embeddings']);
+    expect(await apisOf(url)).toEqual(['chat', 'completions', 'responses', 'messages', 'embeddings']);
   });
 
   it.each([
@@ -64,13 +66,13 @@ describe('a replica without apis in its entry', () => {
     const target = await engine('fastapi', [...generating, ...pooling]);
     target.pages = { '/get_model_info': { model_path: 'm', is_generation: generates } };
     const { url } = await scheduler([{ id: 'a', url: target.url, engine: 'sglang' }]);
-    await apisBecome(url, apis);
+    expect(await apisOf(url)).toEqual(apis);
   });
 
   it('that is a one-shot one serves what has no conversation', async () => {
     const target = await engine('fastapi', [...generating, ...pooling]);
     const { url } = await scheduler([{ id: 'a', url: target.url, engine: 'vllm', kind: 'one-shot' }]);
-    await apisBecome(url, ['embeddings', 'rerank', 'score', 'classify']);
+    expect(await apisOf(url)).toEqual(['embeddings', 'rerank', 'score', 'classify']);
   });
 
   it.each<[Engine, Manner]>([
@@ -82,13 +84,13 @@ describe('a replica without apis in its entry', () => {
   ])('of %s whose answers cannot be read (%s) serves chat', async (kind, manner) => {
     const target = await engine(manner, []);
     const { url } = await scheduler([{ id: 'a', url: target.url, engine: kind }]);
-    await apisBecome(url, ['chat']);
+    expect(await apisOf(url)).toEqual(['chat']);
   });
 
   it('of no known engine is not asked and serves chat', async () => {
     const target = await engine('fastapi', generating);
     const { url } = await scheduler([{ id: 'a', url: target.url }]);
-    await apisBecome(url, ['chat']);
+    expect(await apisOf(url)).toEqual(['chat']);
     await pagesAsked(target, '/health', 3);
     expect(new Set(target.asked.map(({ path }) => path))).toEqual(new Set(['/health', '/v1/models']));
   });
@@ -97,7 +99,7 @@ describe('a replica without apis in its entry', () => {
 it('does not ask a replica whose entry says what it serves', async () => {
   const target = await engine('fastapi', generating);
   const { url } = await scheduler([{ id: 'a', url: target.url, engine: 'vllm', apis: ['messages'] }]);
-  await apisBecome(url, ['messages']);
+  expect(await apisOf(url)).toEqual(['messages']);
   await pagesAsked(target, '/health', 3);
   expect(target.askedFor('/openapi.json')).toBe(0);
 });
@@ -123,7 +125,7 @@ it('holds a turn that a replica might serve until it is asked, then admits or re
 it('keeps what was told while a replica is unhealthy, and asks again when it is back', async () => {
   const target = await engine('fastapi', ['/v1/chat/completions']);
   const { url } = await scheduler([{ id: 'a', url: target.url, engine: 'vllm' }]);
-  await apisBecome(url, ['chat']);
+  expect(await apisOf(url)).toEqual(['chat']);
   await pagesAsked(target, '/health', target.askedFor('/health') + 3);
   expect(target.askedFor('/openapi.json')).toBe(1);
   target.paths = ['/v1/responses'];
@@ -132,7 +134,7 @@ it('keeps what was told while a replica is unhealthy, and asks again when it is 
     expect(status.replicas[0]).toMatchObject({ healthy: false, apis: ['chat'] }),
   );
   target.healthy = true;
-  await apisBecome(url, ['responses']);
+  expect(await apisOf(url)).toEqual(['responses']);
   expect(target.askedFor('/openapi.json')).toBe(2);
 });
 
@@ -140,9 +142,9 @@ it('forgets what was told when the entry points elsewhere', async () => {
   const [before, after] = [await engine('fastapi', ['/v1/responses']), await engine('pages-only', [])];
   const entry = { id: 'a', engine: 'vllm', models: ['m'] };
   const running = await scheduler([{ ...entry, url: before.url }]);
-  await apisBecome(running.url, ['responses']);
+  expect(await apisOf(running.url)).toEqual(['responses']);
   running.reconfigure(settings([{ ...entry, url: after.url }]));
-  await apisBecome(running.url, ['chat']);
+  expect(await apisOf(running.url)).toEqual(['chat']);
   expect((await statusOf(running.url)).replicas[0]?.url).toBe(after.url);
 });
 
@@ -154,7 +156,7 @@ describe('the simulated engine', () => {
         const sim = await startSimEngine({ dialect, openApi, apis: ['chat', 'responses'] });
         closeAfterTest(() => sim.close());
         const { url } = await scheduler([{ id: 'a', url: sim.url, engine: dialect }]);
-        await apisBecome(url, ['chat', 'responses']);
+        expect(await apisOf(url)).toEqual(['chat', 'responses']);
         expect(sim.state.counters.accepted).toBe(0);
       }
     },
