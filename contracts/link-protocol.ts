@@ -38,8 +38,6 @@ export const turnSpecSchema = z.strictObject({
   prefix: z.array(z.string().max(32)).max(64),
   /** `x-fermata-turn`: makes a client's retry recognisable. */
   turnNumber: z.int().min(0).optional(),
-  /** It is of no run: least loaded replica, and nothing is kept of it afterwards. */
-  stateless: z.literal(true).optional(),
 });
 export type TurnSpec = z.infer<typeof turnSpecSchema>;
 

@@ -86,7 +86,6 @@ function arrive(context: ProxyContext, turn: Turn, attempt: Attempt, record: Tur
     maxTokens: request.maxTokens,
     prefix: [...request.conversation.prefix],
     ...(identity.turnNumber === null ? {} : { turnNumber: identity.turnNumber }),
-    ...(request.runState === 'none' ? { stateless: true } : {}),
   };
   record.attempts = attempt.number;
   const heldForMs = attempt.number === 1 ? 0 : context.nowMs() - turn.arrivedAtMs;
