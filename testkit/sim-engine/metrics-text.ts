@@ -103,8 +103,17 @@ function llamacppFamilies(state: EngineState): readonly Family[] {
   ];
 }
 
-/** The other read-only endpoints of each engine, by path; null: this dialect has no such path. */
-export function describeEngine(path: string, dialect: Dialect, state: EngineState, model: string): unknown {
+/**
+ * The other read-only endpoints of each engine, by path; null: this dialect has no such path.
+ * @param generates whether the model writes or only reads.
+ */
+export function describeEngine(
+  path: string,
+  dialect: Dialect,
+  state: EngineState,
+  model: string,
+  generates: boolean,
+): unknown {
   const capacityTokens = state.pool.total * blockTokens;
   const { config } = state;
   switch (`${dialect} ${path}`) {
@@ -120,7 +129,7 @@ export function describeEngine(path: string, dialect: Dialect, state: EngineStat
       };
     case 'sglang /get_model_info':
     case 'sglang /model_info':
-      return { model_path: model, tokenizer_path: model, is_generation: true };
+      return { model_path: model, tokenizer_path: model, is_generation: generates };
     case 'vllm /version':
       return { version: 'sim' };
     case 'llamacpp /props':

@@ -27,6 +27,8 @@ export interface RouteParts {
 
 const maxBodyBytes = 64 * 1024 * 1024;
 const recordsShown = 200;
+/** What llama.cpp's server has paths for and serves only when it was started so. */
+const startedFor: readonly Api[] = ['embeddings', 'rerank'];
 
 export function serveRequest(request: IncomingMessage, response: ServerResponse, parts: RouteParts): void {
   const path = (request.url ?? '/').split('?')[0] ?? '/';
@@ -55,12 +57,14 @@ async function servePost(
   path: string,
   request: IncomingMessage,
   response: ServerResponse,
-  { turn, apis }: RouteParts,
+  { turn, apis, dialect }: RouteParts,
 ): Promise<void> {
   const route = apiRoutes.get(path);
   if (route === undefined || !apis.includes(route.api)) {
     request.resume();
-    notFound(response, path);
+    if (route !== undefined && dialect === 'llamacpp' && startedFor.includes(route.api)) {
+      sendJson(response, 501, errorBody(path, 501, `This server was not started for ${route.api}.`));
+    } else notFound(response, path);
     return;
   }
   const { log, context } = turn;

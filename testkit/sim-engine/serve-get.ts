@@ -1,7 +1,7 @@
 /** The engine's read-only paths: health, models, metrics, what it serves, and what its dialect tells. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Api } from '../../contracts/config-file.ts';
-import { apiRoutes } from './apis/table.ts';
+import { apiRoutes, apisOfKind } from './apis/table.ts';
 import type { EngineState } from './core/engine-state.ts';
 import { errorBody } from './error-body.ts';
 import { describeEngine, metricsText, type Dialect } from './metrics-text.ts';
@@ -73,7 +73,8 @@ function describe(path: string, response: ServerResponse, parts: GetParts): void
     response.setHeader('allow', 'POST');
     sendJson(response, 405, { detail: 'Method Not Allowed' });
   } else {
-    const description = describeEngine(path, dialect, state, model);
+    const generates = apis.some((api) => apisOfKind.generative.includes(api));
+    const description = describeEngine(path, dialect, state, model, generates);
     if (description === null) notFound(response, path);
     else sendJson(response, 200, description);
   }

@@ -1,21 +1,13 @@
 import { createServer } from 'node:http';
-import OpenAI from 'openai';
+import type OpenAI from 'openai';
 import type { ChatCompletionTool } from 'openai/resources/chat/completions';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { checkInvariants } from '../../../testkit/sim-engine/core/invariants.ts';
 import { createGenerator, nextInteger } from '../../../testkit/sim-engine/core/random.ts';
-import { startSimEngine, type SimEngine, type SimEngineOptions } from '../../../testkit/sim-engine/host.ts';
+import { startSimEngine, type SimEngine } from '../../../testkit/sim-engine/host.ts';
+import { engineStarter, eventsOf, postTo, readAll } from './engine-client.ts';
 
-const running: SimEngine[] = [];
-afterEach(async () => {
-  await Promise.all(running.splice(0).map(async (engine) => await engine.close()));
-});
-
-async function start(options: SimEngineOptions = {}): Promise<{ engine: SimEngine; client: OpenAI }> {
-  const engine = await startSimEngine({ timeScale: 0, ...options });
-  running.push(engine);
-  return { engine, client: new OpenAI({ baseURL: `${engine.url}/v1`, apiKey: 'x', maxRetries: 0 }) };
-}
+const start = engineStarter();
 
 const lookup: ChatCompletionTool = {
   type: 'function',
@@ -30,11 +22,7 @@ async function post(
   body: unknown,
   headers: Record<string, string> = {},
 ): Promise<Response> {
-  return await fetch(`${engine.url}/v1/chat/completions`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', ...headers },
-    body: typeof body === 'string' ? body : JSON.stringify(body),
-  });
+  return await postTo(engine, '/v1/chat/completions', body, { headers });
 }
 
 const ask = (
@@ -45,25 +33,6 @@ const ask = (
   messages: [{ role: 'user', content }],
   ...more,
 });
-
-/** The bytes of a streamed reply, read until the connection ends in whatever way. */
-async function readAll(response: Response): Promise<{ text: string; broken: boolean }> {
-  const decoder = new TextDecoder();
-  let text = '';
-  try {
-    for await (const bytes of response.body ?? [])
-      text += decoder.decode(bytes as Uint8Array, { stream: true });
-    return { text, broken: false };
-  } catch {
-    return { text, broken: true };
-  }
-}
-
-const eventsOf = (text: string): string[] =>
-  text
-    .split('\n\n')
-    .filter(Boolean)
-    .map((event) => event.replace(/^data: /, ''));
 
 describe('many replies at once', () => {
   it('lose no event: each tells its tool call whole', async () => {
