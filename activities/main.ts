@@ -2,7 +2,7 @@
 import { loadClientConnectConfig } from '@temporalio/envconfig';
 import { pino } from 'pino';
 import { requireServiceToken } from '../auth/access.ts';
-import { redactedPaths } from '../auth/redacted-paths.ts';
+import { logSerializers } from '../auth/log-serializers.ts';
 import { parseSettings, type Settings } from '../contracts/settings.ts';
 import type { TemporalTarget } from './connect-temporal.ts';
 import type { FermataWorker } from './create-worker.ts';
@@ -16,7 +16,7 @@ async function main(): Promise<void> {
   // Loading Temporal's SDK takes seconds: a wrong setting is told before.
   const { createWorker } = await import('./create-worker.ts');
   const logger = pino(
-    { level: settings.logLevel, name: 'worker', redact: redactedPaths },
+    { level: settings.logLevel, name: 'worker', serializers: logSerializers },
     pino.destination(2),
   );
   const worker = await createWorker(

@@ -3,7 +3,7 @@
  * worse to stderr too. Written synchronously, so that an early exit loses no line. A file that has reached 16 MiB at a start is put aside as `.1`, once.
  */
 import { renameSync, statSync } from 'node:fs';
-import { redactedPaths } from '../auth/redacted-paths.ts';
+import { logSerializers } from '../auth/log-serializers.ts';
 import { destination, multistream, pino, type Level, type Logger } from 'pino';
 
 const rotateBytes = 16 * 1024 * 1024;
@@ -13,7 +13,7 @@ export function openLog(path: string, level: string): Logger {
   if ((statSync(path, { throwIfNoEntry: false })?.size ?? 0) > rotateBytes) renameSync(path, `${path}.1`);
   if (level === 'silent') return pino({ level });
   return pino(
-    { level, redact: redactedPaths },
+    { level, serializers: logSerializers },
     multistream([
       { level: level as Level, stream: destination({ dest: path, sync: true }) },
       { level: 'warn', stream: process.stderr },

@@ -4,7 +4,7 @@
  */
 import { destination, pino } from 'pino';
 import { requireServiceToken } from '../auth/access.ts';
-import { redactedPaths } from '../auth/redacted-paths.ts';
+import { logSerializers } from '../auth/log-serializers.ts';
 import { parseSettings } from '../contracts/settings.ts';
 import { serveStdio } from '../mcp-server/stdio.ts';
 import { readTemporalTarget } from './temporal-target.ts';
@@ -26,7 +26,7 @@ export async function mcp(_args: readonly string[], environment: Environment): P
       proxyUrl: proxyUrl ?? `http://${host}:${ports.proxy}`,
       token,
     },
-    { logger: pino({ level: logLevel, redact: redactedPaths }, destination(2)) },
+    { logger: pino({ level: logLevel, serializers: logSerializers }, destination(2)) },
   );
   const signalled = new Promise<void>((resolve) => {
     process.once('SIGINT', resolve);

@@ -1,7 +1,7 @@
 /** Entry point of the mcp-server as a process of its own. Logs go to stderr, the ready line to stdout. */
 import { pino } from 'pino';
 import { createAccess, requireServiceToken } from '../auth/access.ts';
-import { redactedPaths } from '../auth/redacted-paths.ts';
+import { logSerializers } from '../auth/log-serializers.ts';
 import { parseSettings } from '../contracts/settings.ts';
 import { createMcpServer } from './create-mcp-server.ts';
 import { readTemporalSettings } from './temporal-environment.ts';
@@ -11,7 +11,7 @@ async function main(): Promise<void> {
   requireServiceToken(settings);
   const { host, ports, taskQueue } = settings;
   const logger = pino(
-    { name: 'mcp-server', level: settings.logLevel, redact: redactedPaths },
+    { name: 'mcp-server', level: settings.logLevel, serializers: logSerializers },
     pino.destination(2),
   );
   const access = await createAccess(settings, { logger });

@@ -1,14 +1,14 @@
 /** Starts the proxy as a process of its own. */
 import pino from 'pino';
 import { createAccess, requireServiceToken } from '../auth/access.ts';
-import { redactedPaths } from '../auth/redacted-paths.ts';
+import { logSerializers } from '../auth/log-serializers.ts';
 import { parseSettings, SettingsFault } from '../contracts/settings.ts';
 import { createProxy } from './create-proxy.ts';
 
 async function main(): Promise<void> {
   const settings = parseSettings(process.env);
   requireServiceToken(settings);
-  const logger = pino({ level: settings.logLevel, name: 'proxy', redact: redactedPaths });
+  const logger = pino({ level: settings.logLevel, name: 'proxy', serializers: logSerializers });
   const access = await createAccess(settings, { logger });
   const proxy = await createProxy(
     {

@@ -1,7 +1,7 @@
 /** Entry point of the scheduler as a process of its own. Logs go to stderr, the ready line to stdout. */
 import { pino } from 'pino';
 import { createAccess, requireServiceToken } from '../../auth/access.ts';
-import { redactedPaths } from '../../auth/redacted-paths.ts';
+import { logSerializers } from '../../auth/log-serializers.ts';
 import { parseSettings } from '../../contracts/settings.ts';
 import { createScheduler } from './create-scheduler.ts';
 import { readConfig } from './read-config.ts';
@@ -11,7 +11,7 @@ async function main(): Promise<void> {
   requireServiceToken(settings);
   const { pool, policy, callers } = await readConfig(settings.configPath ?? 'fermata.yaml');
   const logger = pino(
-    { name: 'scheduler', level: settings.logLevel, redact: redactedPaths },
+    { name: 'scheduler', level: settings.logLevel, serializers: logSerializers },
     pino.destination(2),
   );
   const access = await createAccess(settings, { logger });
