@@ -62,6 +62,8 @@ function stopOnSignal(worker: FermataWorker): void {
   };
   process.on('SIGINT', stop);
   process.on('SIGTERM', stop);
+  // The other services read their tokens again on it; this one has none, and must not end of it.
+  process.on('SIGHUP', () => {});
 }
 
 main().catch((error: unknown) => {

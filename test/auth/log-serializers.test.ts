@@ -1,0 +1,18 @@
+import { pino } from 'pino';
+import { expect, it } from 'vitest';
+import { logSerializers } from '../../auth/log-serializers.ts';
+
+it('a log line has no secret, wherever a header list or an error brought it', () => {
+  const lines: string[] = [];
+  const logger = pino({ serializers: logSerializers }, { write: (line: string) => void lines.push(line) });
+  const headers = { Authorization: 'Bearer S3CRET', 'x-api-key': 'S3CRET', accept: 'text/plain' };
+  logger.info({ headers, authorization: 'S3CRET', token: 'S3CRET' }, 'a');
+  logger.info({ request: { headers, path: '/v1' }, req: { raw: { headers } } }, 'b');
+  logger.child({ service: 's' }).warn({ headers: Object.entries(headers).flat() }, 'c');
+  logger.warn({ response: { headers: new Headers({ 'set-cookie': 'S3CRET', via: 'x' }) } }, 'd');
+  logger.error({ err: Object.assign(new Error('it broke'), { headers, options: { headers } }) }, 'e');
+  const text = lines.join('');
+  expect(lines).toHaveLength(5);
+  expect(text).not.toContain('S3CRET');
+  for (const kept of ['text/plain', '"path":"/v1"', '"via":"x"', 'it broke']) expect(text).toContain(kept);
+});
