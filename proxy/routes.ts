@@ -1,10 +1,11 @@
 /** Which request goes where; every refusal before a turn exists is worded here or by its thrower. */
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { Access } from '../auth/access.ts';
+import { addAccessLog } from './access-log.ts';
 import type { ApiDescriptor } from './apis/api-descriptor.ts';
 import { chatCompletions } from './apis/chat-completions.ts';
 import { completions } from './apis/completions.ts';
-import { countTokensPath, createTokenCounter } from './apis/count-tokens.ts';
+import { countTokensName, countTokensPath, createTokenCounter } from './apis/count-tokens.ts';
 import { decide } from './apis/decide.ts';
 import { embeddings } from './apis/embeddings.ts';
 import { messages } from './apis/messages.ts';
@@ -33,6 +34,12 @@ const turnApis: readonly ApiDescriptor[] = [
   score,
 ];
 
+/** Endpoints that tell of their requests themselves. */
+const turnApiNames: ReadonlyMap<string, string> = new Map([
+  ...turnApis.map((api) => [api.path, api.name] as const),
+  [countTokensPath, countTokensName],
+]);
+
 /** A proxy that stops still says so, is alive, and lets runs be ended. */
 const servedWhileDraining: ReadonlySet<string> = new Set(['/healthz', '/readyz', '/metrics', '/v1/runs/:id']);
 
@@ -44,6 +51,7 @@ export function addRoutes(app: FastifyInstance, context: ProxyContext, access: A
   // Bodies are read by the path that knows their bound; fastify hands over the stream.
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', (_request, payload, done) => done(null, payload));
+  const log = addAccessLog(app, context, turnApiNames);
   app.addHook('onRequest', async (request, reply) => {
     if (!stop.draining) return;
     if (servedWhileDraining.has(request.routeOptions.url ?? '')) return;
@@ -53,11 +61,13 @@ export function addRoutes(app: FastifyInstance, context: ProxyContext, access: A
   addDoor(app, access, context.logger);
   app.setErrorHandler((error, request, reply) => {
     if (!(error instanceof Fault)) context.logger.error({ err: error, url: request.url }, 'fault');
-    send(reply, toFault(error));
+    const fault = toFault(error);
+    log.refused(request, reply, fault.message);
+    send(reply, fault);
   });
-  app.setNotFoundHandler((request, reply) =>
-    send(reply, new Fault('not_found', `no endpoint ${request.method} ${request.url.split('?')[0]}`)),
-  );
+  app.setNotFoundHandler((request) => {
+    throw new Fault('not_found', `no endpoint ${request.method} ${request.url.split('?')[0]}`);
+  });
   for (const api of turnApis) {
     app.post(api.path, (request, reply) => {
       reply.hijack();

@@ -7,6 +7,7 @@ import type { Admitted } from '../auth/grant.ts';
 import type { ErrorCode } from '../contracts/error-codes.ts';
 import type { RunId } from '../contracts/ids.ts';
 import type { TurnSpec } from '../contracts/link-protocol.ts';
+import { tellOfRequest } from './access-log.ts';
 import type { ApiDescriptor } from './apis/api-descriptor.ts';
 import { ClientExchange } from './client-exchange.ts';
 import { conclude, fail } from './conclude-turn.ts';
@@ -68,8 +69,7 @@ export async function serveTurn(
     if (ownRun !== null) endRun(context, ownRun);
     record.totalMs = context.nowMs() - arrivedAtMs;
     if (response.headersSent) record.status = response.statusCode;
-    context.metrics.observe(record);
-    context.logger.info(record, 'turn');
+    tellOfRequest(context, record, 'turn');
   }
 }
 

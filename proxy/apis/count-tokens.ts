@@ -7,6 +7,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Admitted } from '../../auth/grant.ts';
 import { responseHeaders } from '../../contracts/headers.ts';
 import type { PoolReplica } from '../../contracts/link-protocol.ts';
+import { tellOfRequest } from '../access-log.ts';
 import { ClientExchange } from '../client-exchange.ts';
 import { fail } from '../conclude-turn.ts';
 import { Fault } from '../faults.ts';
@@ -29,6 +30,7 @@ import { messagesPath, messagesRequestSchema } from './messages.ts';
 import { parseFields } from './parse-fields.ts';
 
 export const countTokensPath = `${messagesPath}/count_tokens`;
+export const countTokensName = 'count_tokens';
 
 /** More counts at once are refused with `overloaded`: nobody queues them. */
 const maxAtOnce = 256;
@@ -49,7 +51,7 @@ export function createTokenCounter(context: ProxyContext): TokenCounter {
   let atOnce = 0;
   let counts = 0;
   return async (grant, request, response) => {
-    const record = emptyRecord('count_tokens');
+    const record = emptyRecord(countTokensName);
     const arrivedAtMs = context.nowMs();
     const client = new ClientExchange(request, response, context.limits.clientStallMs);
     atOnce += 1;
@@ -72,8 +74,7 @@ export function createTokenCounter(context: ProxyContext): TokenCounter {
       atOnce -= 1;
       record.totalMs = context.nowMs() - arrivedAtMs;
       if (response.headersSent) record.status = response.statusCode;
-      context.metrics.observe(record);
-      context.logger.info(record, 'token count');
+      tellOfRequest(context, record, 'token count');
     }
   };
 }
