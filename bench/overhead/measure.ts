@@ -29,6 +29,24 @@ interface WindowOf<Result> {
 export type OpenWindow = WindowOf<OpenResult> & { readonly ratePerSecond: number; readonly seed: number };
 export type ClosedWindow = WindowOf<ClosedResult> & { readonly streams: boolean };
 
+/** What compiles, connects and caches on its first requests has done so before anything counts. */
+export async function warmUp({ arms, plan, load, engineUrl, progress }: Bench): Promise<void> {
+  progress('warming up ...');
+  for (const arm of arms) {
+    await load.closed({
+      kind: 'closed',
+      target: arm.target,
+      model: burstModel,
+      maxTokens: plan.chunks,
+      connections: 8,
+      streams: 'mixed',
+      until: { requests: plan.warmUpRequests },
+      runs: 0,
+    });
+    await settle(arm, engineUrl);
+  }
+}
+
 export async function measureOpenLoops(bench: Bench): Promise<readonly OpenWindow[]> {
   const { arms, plan, load, engineUrl } = bench;
   const windows: OpenWindow[] = [];

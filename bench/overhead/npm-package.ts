@@ -1,6 +1,6 @@
 /** A program from npm in a folder of its own under the state directory, made beside its place and renamed. */
 import { existsSync } from 'node:fs';
-import { mkdir, mkdtemp, rename, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { runCommand } from '../../cli/setup/run-command.ts';
 import { SetupFault, type Progress } from '../../cli/setup/setup-fault.ts';
@@ -8,8 +8,10 @@ import { SetupFault, type Progress } from '../../cli/setup/setup-fault.ts';
 export interface NpmPackage {
   /** Folder name; holds the version, so that another version is another folder. */
   readonly name: string;
-  /** With its exact version. */
   readonly package: string;
+  readonly version: string;
+  /** Versions of its own packages, where those that npm would take do not work. */
+  readonly overrides: Readonly<Record<string, string>>;
   /** What it is, as the user reads it. */
   readonly purpose: string;
 }
@@ -29,9 +31,17 @@ export async function ensureNpmPackage(
   await mkdir(tools, { recursive: true });
   const draft = await mkdtemp(join(tools, `${wanted.name}.part-`));
   try {
+    const manifest = {
+      private: true,
+      dependencies: { [wanted.package]: wanted.version },
+      overrides: wanted.overrides,
+    };
+    await writeFile(join(draft, 'package.json'), JSON.stringify(manifest));
     const args = ['install', '--prefix', draft, '--ignore-scripts', '--no-audit', '--no-fund'];
     const bounded = ['--loglevel=error', '--fetch-retries=1', '--fetch-timeout=30000'];
-    const done = await runCommand('npm', [...args, ...bounded, wanted.package], { timeoutMs: npmTimeoutMs });
+    const done = await runCommand('npm', [...args, ...bounded], {
+      timeoutMs: npmTimeoutMs,
+    });
     if (done.code !== 0) {
       const why = done.output.split('\n').find((line) => line.includes('npm error')) ?? 'no reason given';
       throw new SetupFault(

@@ -1,6 +1,8 @@
 /** How long, how often and in which order things are measured. Pure. */
 
 export interface Plan {
+  /** Requests that each arm answers before anything counts; every second one streams. */
+  readonly warmUpRequests: number;
   /** How often each arm has its turn at everything. */
   readonly repeats: number;
   /** Open loops, one window of each in every repeat. */
@@ -28,13 +30,14 @@ export interface Plan {
 export const barRate = 200;
 
 const full: Plan = {
+  warmUpRequests: 300,
   repeats: 3,
   rates: [
     { ratePerSecond: barRate, windowMs: 7_000 },
     { ratePerSecond: 50, windowMs: 4_000 },
   ],
   chunks: 10,
-  closed: { connections: 32, warmUpMs: 700, windowMs: 3_000, chunks: 16 },
+  closed: { connections: 16, warmUpMs: 700, windowMs: 3_000, chunks: 16 },
   soak: { requests: 100_000, warmUpRequests: 10_000, connections: 32, runs: 1_000, heldTurns: 20_000 },
 };
 
@@ -47,7 +50,7 @@ export function planOf(quick: boolean): Plan {
       { ratePerSecond: barRate, windowMs: 2_500 },
       { ratePerSecond: 50, windowMs: 1_000 },
     ],
-    closed: { ...full.closed, warmUpMs: 300, windowMs: 1_000 },
+    closed: { ...full.closed, warmUpMs: 500, windowMs: 1_500 },
   };
 }
 

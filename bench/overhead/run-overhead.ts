@@ -13,7 +13,7 @@ import { startFermata } from './arms/fermata.ts';
 import { startLiteLlm } from './arms/litellm.ts';
 import { startPortkey } from './arms/portkey.ts';
 import { startSglangRouter } from './arms/sglang-router.ts';
-import { measureOneCore, measureOpenLoops } from './measure.ts';
+import { measureOneCore, measureOpenLoops, warmUp } from './measure.ts';
 import type { OverheadOptions } from './options.ts';
 import { planOf, type Plan } from './plan.ts';
 import { startSite, type OverheadSite } from './site.ts';
@@ -60,6 +60,7 @@ async function measureArms(site: OverheadSite, names: readonly ArmName[], plan: 
     site.progress('starting the arms ...');
     await startArms(names, site, started);
     const bench = { ...site, arms: started.arms, plan };
+    await warmUp(bench);
     const open = await measureOpenLoops(bench);
     const closed = await measureOneCore(bench);
     if (closed === null)
@@ -75,6 +76,10 @@ async function measureArms(site: OverheadSite, names: readonly ArmName[], plan: 
       text: [
         ...plan.rates.map(({ ratePerSecond }) => `${latencyTable(summary, ran, ratePerSecond)}\n`),
         `${throughputTable(summary, ran)}\n`,
+        ...ran.flatMap((name) => {
+          const reasons = summary.reasons(name);
+          return reasons.length === 0 ? [] : [`lost by ${name}: ${reasons.join('; ')}\n`];
+        }),
         ...Object.entries(started.notRun).map(([name, why]) => `${name} was not run: ${why}\n`),
         `Median of ${plan.repeats} repeats (lowest..highest). ${subtraction}\n`,
       ].join('\n'),

@@ -75,6 +75,21 @@ export class Summary {
       .reduce((sum, { result }) => sum + result.failed, 0);
     return open + closed;
   }
+
+  /** Why, in words, each once. */
+  reasons(arm: ArmName): readonly string[] {
+    const open = this.#open
+      .filter((window) => window.arm === arm)
+      .flatMap(({ result }) => [
+        ...result.reasons,
+        ...(result.unfinished > 0 ? ['not answered 3 s after its window'] : []),
+        ...(result.dropped > 0 ? ['not sent, since 1,000 were under way'] : []),
+      ]);
+    const closed = this.#closed
+      .filter((window) => window.arm === arm)
+      .flatMap(({ result }) => result.reasons);
+    return [...new Set([...open, ...closed])];
+  }
 }
 
 export function overheadBars(summary: Summary): readonly Bar[] {

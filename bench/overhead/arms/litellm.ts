@@ -25,7 +25,12 @@ export const startLiteLlm: StartArm = async (site) => {
       litellm_params: { model: `openai/${model}`, api_base: `${site.engineUrl}/v1`, api_key: 'sk-bench' },
     })),
     litellm_settings: { set_verbose: false, request_timeout: 600, telemetry: false },
-    general_settings: { disable_spend_logs: true, disable_error_logs: true },
+    general_settings: {
+      disable_spend_logs: true,
+      disable_error_logs: true,
+      // No arm checks tokens here.
+      dangerously_permit_weak_or_unset_master_key: true,
+    },
   };
   const configPath = join(site.workDir, 'litellm.yaml');
   await writeFile(configPath, JSON.stringify(config));

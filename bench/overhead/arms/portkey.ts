@@ -1,6 +1,8 @@
 /**
  * Portkey's gateway on Node, without its console. It is told its upstream by headers of each request and
- * refuses a loopback address until that is trusted.
+ * refuses a loopback address until that is trusted. With the `@hono/node-server` that npm
+ * takes for it every stream fails (`TypeError: immutable`, their issue 1389), so it gets the version of their own
+ * lock file.
  */
 import { join } from 'node:path';
 import { findFreePort } from '../../../cli/setup/free-port.ts';
@@ -10,11 +12,18 @@ import { untilAnswering } from './answers.ts';
 import type { StartArm } from './arm.ts';
 
 const version = '1.15.2';
+const serverVersion = '1.13.5';
 
 export const startPortkey: StartArm = async (site) => {
   const folder = await ensureNpmPackage(
     site.toolsDir,
-    { name: `portkey-${version}`, package: `@portkey-ai/gateway@${version}`, purpose: 'Portkey' },
+    {
+      name: `portkey-${version}-${serverVersion}`,
+      package: '@portkey-ai/gateway',
+      version,
+      overrides: { '@hono/node-server': serverVersion },
+      purpose: 'Portkey',
+    },
     site.progress,
   );
   const port = await findFreePort('127.0.0.1');
