@@ -67,12 +67,12 @@ const readySchema = z.looseObject({
 const simulatedEngines = [
   { id: 'sim-a' },
   { id: 'sim-b' },
-  // So that `decide` without labels has somebody to ask.
+  // So that `decide` without labels, embeddings, reranking and scores have somebody to ask.
   { id: 'sim-classifier', kind: 'one-shot', model: 'sim-classifier' },
 ];
 
 async function startSimulatedPool(options: PoolOptions): Promise<RunningPool> {
-  options.progress('starting two simulated engines, a classifier and the tool server ...');
+  options.progress('starting two simulated engines, a one-shot one and the tool server ...');
   const { ready, child } = await startSimulatedParts(options, simulatedEngines);
   const config = configFileSchema.parse({
     pool: ready.engines.map(({ id, url, dialect, kind, model }) => ({

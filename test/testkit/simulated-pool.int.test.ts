@@ -86,6 +86,29 @@ describe('the process of the simulated pool', () => {
     expect(await response.json()).toMatchObject({ model: 'judge-1', data: [{ num_classes: 2 }] });
   });
 
+  it('has one-shot engines that embed, rerank and score, and engines of the APIs that were named', async () => {
+    const engine = { timeScale: 0, model: 'reader' };
+    const { engines } = await run({
+      engines: [
+        { id: 'reader', kind: 'one-shot', ...engine },
+        { id: 'hidden', apis: ['messages'], openApi: false, ...engine },
+      ],
+      toolServer: null,
+    }).ready;
+    const [reader = '', hidden = ''] = engines.map(({ url }) => url);
+    const post = async (url: string, body: object): Promise<unknown> =>
+      await (await fetch(url, { method: 'POST', body: JSON.stringify(body) })).json();
+    expect(await post(`${reader}/v1/embeddings`, { input: 'x' })).toMatchObject({ data: [{ index: 0 }] });
+    const documents = ['a', 'b'];
+    expect(await post(`${reader}/v1/rerank`, { query: 'a', documents })).toMatchObject({ results: [{}, {}] });
+    expect(await post(`${reader}/v1/score`, { text_1: 'a', text_2: 'b' })).toMatchObject({ data: [{}] });
+    expect((await fetch(`${hidden}/openapi.json`)).status).toBe(404);
+    const statuses = ['messages', 'chat/completions'].map(
+      async (path) => (await fetch(`${hidden}/v1/${path}`)).status,
+    );
+    expect(await Promise.all(statuses)).toEqual([405, 404]);
+  });
+
   it.each(['SIGTERM', 'SIGINT'] as const)('ends cleanly on %s', async (signal) => {
     const pool = run({ engines: [{ id: 'a' }], toolServer: null });
     await pool.ready;

@@ -97,6 +97,7 @@ describe.each(everyApi)('a client of $name that leaves', (api) => {
     const { engine } = await start({ apis });
     engine.failNext({ kind: 'stall' });
     await leaveAt(engine, api, api.body('x', true), () => engine.counts().active === 1);
+    expect(engine.state.counters.accepted).toBe(0);
     expectNothingLeft(engine);
   });
 });
@@ -106,6 +107,7 @@ describe.each(writers)('a client of $name that leaves', (api) => {
     const { engine } = await start({ apis, timeScale: 0.05 });
     const produced = (): boolean => (engine.requests()[0]?.completionTokens ?? 0) > 5;
     await leaveAt(engine, api, api.body('x', stream), produced);
+    expect(engine.state.counters).toMatchObject({ accepted: 1, aborted: 1 });
     expectNothingLeft(engine);
   });
 });
