@@ -48,8 +48,8 @@ describe('a replica without apis in its entry', () => {
     expect(pool?.replicas[0]?.apis).toEqual(apis);
     const posted = target.asked.filter(({ method }) => method === 'POST');
     // Nothing that is JSON is ever posted: it cannot be a request to generate.
-    for (const { body } of posted) expect(() => JSON.parse(body) as unknown).toThrow();
-    if (kind !== 'llamacpp') expect(posted).toEqual([]);
+    for (const { body } of posted) expect(() => JSON.parse(body) as unknown).toThrow('JSON');
+    expect(posted.length > 0).toBe(kind === 'llamacpp');
   });
 
   it('of llama.cpp serves embeddings only when it was started for them', async () => {
