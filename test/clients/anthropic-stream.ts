@@ -12,6 +12,8 @@ export interface AnthropicReply {
   readonly model: string;
   readonly blocks: readonly Block[];
   readonly inputTokens: number;
+  /** How many of them came from the cache; absent: none. */
+  readonly cachedTokens?: number;
 }
 
 type StreamEvent = { readonly type: string } & Readonly<Record<string, unknown>>;
@@ -44,16 +46,18 @@ function blockEvents(block: Block, index: number): StreamEvent[] {
   ];
 }
 
-const inputUsage = (tokens: number): object => ({
-  input_tokens: tokens,
+/** This API counts cached tokens apart from the others. */
+const inputUsage = ({ inputTokens, cachedTokens = 0 }: AnthropicReply): object => ({
+  input_tokens: inputTokens - cachedTokens,
   cache_creation_input_tokens: 0,
-  cache_read_input_tokens: 0,
+  cache_read_input_tokens: cachedTokens,
 });
 
 /** Tokens are not counted here: one per block of four characters stands for them. */
 const outputTokens = (blocks: readonly Block[]): number => Math.ceil(JSON.stringify(blocks).length / 4);
 
-function streamEvents({ id, model, blocks, inputTokens }: AnthropicReply): StreamEvent[] {
+function streamEvents(reply: AnthropicReply): StreamEvent[] {
+  const { id, model, blocks } = reply;
   return [
     {
       type: 'message_start',
@@ -65,7 +69,7 @@ function streamEvents({ id, model, blocks, inputTokens }: AnthropicReply): Strea
         content: [],
         stop_reason: null,
         stop_sequence: null,
-        usage: { ...inputUsage(inputTokens), output_tokens: 1 },
+        usage: { ...inputUsage(reply), output_tokens: 1 },
       },
     },
     { type: 'ping' },
@@ -85,7 +89,8 @@ export function streamedReply(reply: AnthropicReply): string[] {
 }
 
 /** The body of an answer that was not asked to stream. */
-export function wholeReply({ id, model, blocks, inputTokens }: AnthropicReply): object {
+export function wholeReply(reply: AnthropicReply): object {
+  const { id, model, blocks } = reply;
   return {
     id,
     type: 'message',
@@ -94,6 +99,6 @@ export function wholeReply({ id, model, blocks, inputTokens }: AnthropicReply): 
     content: blocks,
     stop_reason: stopReason(blocks),
     stop_sequence: null,
-    usage: { ...inputUsage(inputTokens), output_tokens: outputTokens(blocks) },
+    usage: { ...inputUsage(reply), output_tokens: outputTokens(blocks) },
   };
 }

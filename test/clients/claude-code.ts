@@ -3,15 +3,13 @@
  * reply, wait for the three with one `await`, and answer. Everything between the model and the sub-agents
  * is real; what is judged is what comes back to the model.
  */
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { z } from 'zod';
 import { bar } from '../../bench/bars.ts';
 import type { Bar } from '../../bench/bars.ts';
 import type { Block } from './anthropic-stream.ts';
-import { runBounded } from './bounded-process.ts';
 import type { Ended } from './bounded-process.ts';
+import { runClaudeSession } from './claude-session.ts';
+import type { ClientResult } from './client-result.ts';
 import { startMessagesEndpoint, toolUsesOf } from './messages-endpoint.ts';
 import type { MessagesRequest } from './messages-endpoint.ts';
 
@@ -22,13 +20,6 @@ export interface ClaudeCodeOptions {
   readonly env: Readonly<Record<string, string>>;
   readonly timeoutMs: number;
   readonly signal: AbortSignal;
-}
-
-export interface ClientResult {
-  readonly bars: readonly Bar[];
-  readonly ended: Ended;
-  /** What the scripted model saw, for the report and for whoever must find a fault. */
-  readonly seen: Readonly<Record<string, unknown>>;
 }
 
 const offered = ['spawn', 'await', 'run', 'status', 'cancel', 'tools', 'decide'];
@@ -48,7 +39,7 @@ const awaitResultSchema = z.object({
 });
 
 /** What the scripted model has found in the requests so far. */
-interface Seen {
+export interface SubAgentsSeen {
   requests: number;
   tools: string[];
   handles: string[];
@@ -57,6 +48,15 @@ interface Seen {
   toolErrors: string[];
 }
 
+export const noSubAgentsSeen = (): SubAgentsSeen => ({
+  requests: 0,
+  tools: [],
+  handles: [],
+  awaits: 0,
+  awaited: null,
+  toolErrors: [],
+});
+
 const toolName = (name: string): string => `mcp__fermata__${name}`;
 
 function use(id: string, name: string, input: object): Block {
@@ -64,7 +64,7 @@ function use(id: string, name: string, input: object): Block {
 }
 
 /** The model's next reply; which one follows from the tool results that the request carries. */
-function nextReply(request: MessagesRequest, seen: Seen): readonly Block[] {
+export function nextSubAgentsReply(request: MessagesRequest, seen: SubAgentsSeen): readonly Block[] {
   seen.requests += 1;
   const names = request.tools.map((tool) => tool.name);
   // A side request (a title, a summary) offers none of our tools.
@@ -92,7 +92,7 @@ function nextReply(request: MessagesRequest, seen: Seen): readonly Block[] {
 type AwaitedRun = z.infer<typeof awaitResultSchema>['runs'][number];
 
 /** The spawned runs that the `await` brought back as completed with a text, each once. */
-function completedOf(seen: Seen): AwaitedRun[] {
+function completedOf(seen: SubAgentsSeen): AwaitedRun[] {
   try {
     const { runs } = awaitResultSchema.parse(JSON.parse(seen.awaited ?? ''));
     const completed = runs.filter((run) => run.status === 'Completed' && (run.result ?? '').trim() !== '');
@@ -103,62 +103,54 @@ function completedOf(seen: Seen): AwaitedRun[] {
   }
 }
 
-function barsOf(seen: Seen, ended: Ended): Bar[] {
+export function subAgentsBars(client: string, seen: SubAgentsSeen, ended: Ended): Bar[] {
   const completed = completedOf(seen);
   const listed = offered.filter((name) => seen.tools.includes(toolName(name)));
   return [
-    bar('claude-code of our tools listed', listed.length, '=', offered.length),
-    bar('claude-code distinct handles from three spawns', new Set(seen.handles).size, '=', 3),
-    bar('claude-code awaits', seen.awaits, '=', 1),
-    bar('claude-code completed runs in one await', new Set(completed).size, '=', 3),
+    bar(`${client} of our tools listed`, listed.length, '=', offered.length),
+    bar(`${client} distinct handles from three spawns`, new Set(seen.handles).size, '=', 3),
+    bar(`${client} awaits`, seen.awaits, '=', 1),
+    bar(`${client} completed runs in one await`, new Set(completed).size, '=', 3),
     bar(
-      'claude-code completed runs that used a tool',
+      `${client} completed runs that used a tool`,
       completed.filter((run) => run.toolCalls > 0).length,
       '=',
       3,
     ),
-    bar('claude-code failed tool calls', seen.toolErrors.length, '=', 0),
-    bar('claude-code final answers printed', ended.stdout.includes(finalText) ? 1 : 0, '=', 1),
-    bar('claude-code exit code', ended.code, '=', 0),
+    bar(`${client} failed tool calls`, seen.toolErrors.length, '=', 0),
+    bar(`${client} final answers printed`, ended.stdout.includes(finalText) ? 1 : 0, '=', 1),
+    bar(`${client} exit code`, ended.code, '=', 0),
   ];
 }
 
+/** The session of that script: its model is at `baseUrl`. */
+export async function runSubAgentsSession(
+  options: ClaudeCodeOptions,
+  baseUrl: string,
+  env: Readonly<Record<string, string>>,
+): Promise<Ended> {
+  return await runClaudeSession({
+    program: options.program,
+    baseUrl,
+    task: 'Ask three sub-agents for one topic each and tell me when all have answered.',
+    allowedTools: 'mcp__fermata',
+    mcpUrl: options.mcpUrl,
+    env: { ...options.env, ...env },
+    timeoutMs: options.timeoutMs,
+    signal: options.signal,
+  });
+}
+
 export async function driveClaudeCode(options: ClaudeCodeOptions): Promise<ClientResult> {
-  const seen: Seen = { requests: 0, tools: [], handles: [], awaits: 0, awaited: null, toolErrors: [] };
-  const endpoint = await startMessagesEndpoint((request) => nextReply(request, seen));
-  const folder = await mkdtemp(join(tmpdir(), 'fermata-claude-code-'));
+  const seen = noSubAgentsSeen();
+  const endpoint = await startMessagesEndpoint([], ({ request }) => nextSubAgentsReply(request, seen));
   try {
-    const [home, cwd, mcpConfig] = [join(folder, 'home'), join(folder, 'work'), join(folder, 'mcp.json')];
-    await Promise.all([mkdir(home), mkdir(cwd)]);
-    const servers = { mcpServers: { fermata: { type: 'http', url: options.mcpUrl } } };
-    await writeFile(mcpConfig, JSON.stringify(servers));
-    const ended = await runBounded(
-      options.program,
-      [
-        '-p',
-        'Ask three sub-agents for one topic each and tell me when all have answered.',
-        `--mcp-config=${mcpConfig}`,
-        '--strict-mcp-config',
-        '--allowedTools=mcp__fermata',
-      ],
-      {
-        cwd,
-        env: {
-          ...options.env,
-          HOME: home,
-          TMPDIR: folder,
-          ANTHROPIC_BASE_URL: endpoint.url,
-          ANTHROPIC_API_KEY: 'unused',
-          CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
-          DISABLE_AUTOUPDATER: '1',
-        },
-        timeoutMs: options.timeoutMs,
-        signal: options.signal,
-      },
-    );
-    return { bars: barsOf(seen, ended), ended, seen: { ...seen } };
+    const ended = await runSubAgentsSession(options, endpoint.url, {
+      ANTHROPIC_API_KEY: 'unused',
+      CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
+    });
+    return { bars: subAgentsBars('claude-code', seen, ended), ended: [ended], seen: { ...seen } };
   } finally {
     await endpoint.close();
-    await rm(folder, { recursive: true, force: true });
   }
 }

@@ -1,7 +1,7 @@
 /**
  * The stack that the clients are driven against: everything real but the engines, in a state directory
- * of its own that goes when it closes. The pool has two simulated engines, for sub-agents, and the two
- * replicas of the scripted one, for a client's own loop.
+ * of its own that goes when it closes. The pool has two simulated engines, for sub-agents and frameworks,
+ * and two replicas of each scripted one, for the loops of the agents.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -12,16 +12,22 @@ import { configFileSchema } from '../../contracts/config-file.ts';
 import { parseSettings } from '../../contracts/settings.ts';
 import { startSimEngine } from '../../testkit/sim-engine/host.ts';
 import { startToolServer } from '../../testkit/tool-server/host.ts';
+import { startMessagesPair } from './claude-code-proxy.ts';
+import type { MessagesPair } from './claude-code-proxy.ts';
+import { startResponsesPair } from './codex.ts';
+import type { ResponsesPair } from './codex.ts';
 import { startOpenCodeEngine } from './opencode.ts';
 import type { OpenCodeEngine } from './opencode.ts';
+import { TurnLog } from './turn-log.ts';
 
 export interface ClientStack {
   readonly mcpUrl: string;
   readonly proxyUrl: string;
   readonly schedulerUrl: string;
   readonly scriptedEngine: OpenCodeEngine;
-  /** Log lines of level warn and above, the last 200. */
-  warnings(): string;
+  readonly messagesPair: MessagesPair;
+  readonly responsesPair: ResponsesPair;
+  readonly log: TurnLog;
   close(): Promise<void>;
 }
 
@@ -34,11 +40,8 @@ export interface ClientStackOptions {
 
 /** @throws what the part that did not start said; then nothing is left running. */
 export async function startClientStack(options: ClientStackOptions): Promise<ClientStack> {
-  const lines: string[] = [];
-  const logger = pino(
-    { level: 'warn' },
-    { write: (line) => lines.splice(0, Math.max(0, lines.push(line) - 200)) },
-  );
+  const log = new TurnLog();
+  const logger = pino({ level: 'info' }, { write: (line) => log.write(line) });
   const closing: (() => Promise<void>)[] = [];
   const close = async (): Promise<void> => {
     for (const one of closing.splice(0).toReversed()) await one();
@@ -52,6 +55,8 @@ export async function startClientStack(options: ClientStackOptions): Promise<Cli
     closing.push(async () => await rm(stateDir, { recursive: true, force: true }));
     const toolServer = keep(await startToolServer({ host: '127.0.0.1', port: 0 }));
     const scriptedEngine = keep(await startOpenCodeEngine());
+    const messagesPair = keep(await startMessagesPair());
+    const responsesPair = keep(await startResponsesPair());
     const simulated = [keep(await startSimEngine()), keep(await startSimEngine())];
     const ports = ['PROXY', 'MCP', 'SCHEDULER', 'WORKER', 'TEMPORAL', 'TEMPORAL_UI'];
     const stack = keep(
@@ -67,6 +72,8 @@ export async function startClientStack(options: ClientStackOptions): Promise<Cli
           pool: [
             ...simulated.map(({ url }, index) => ({ id: `simulated-${index}`, url, engine: 'vllm' })),
             ...scriptedEngine.replicas.map(({ id, url }) => ({ id, url })),
+            ...messagesPair.replicas.map((replica) => ({ ...replica, apis: ['messages'] })),
+            ...responsesPair.replicas.map((replica) => ({ ...replica, apis: ['responses'] })),
           ],
           tools: { mcpServers: { testkit: { type: 'http', url: toolServer.url } } },
         }),
@@ -77,7 +84,7 @@ export async function startClientStack(options: ClientStackOptions): Promise<Cli
       }),
     );
     const { mcpUrl, proxyUrl, schedulerUrl } = stack;
-    return { mcpUrl, proxyUrl, schedulerUrl, scriptedEngine, warnings: () => lines.join(''), close };
+    return { mcpUrl, proxyUrl, schedulerUrl, scriptedEngine, messagesPair, responsesPair, log, close };
   } catch (error) {
     await close();
     throw error;

@@ -1,13 +1,16 @@
 /**
- * A scripted model behind Anthropic's Messages API, for Claude Code: `HEAD /`, `POST /v1/messages` with
- * and without streaming, `POST /v1/messages/count_tokens`. What it answers is the script's to say; it
- * keeps no conversation, since each request carries its own.
+ * A scripted model behind Anthropic's Messages API, for Claude Code itself and to stand in the pool as a
+ * replica: `HEAD /`, `GET /health`, `GET /v1/models`, `POST /v1/messages` with and without streaming,
+ * `POST /v1/messages/count_tokens`. What it answers is the script's to say; it keeps no conversation,
+ * since each request carries its own.
  */
+import type { IncomingHttpHeaders } from 'node:http';
 import { z } from 'zod';
 import { streamedReply, wholeReply } from './anthropic-stream.ts';
 import type { Block } from './anthropic-stream.ts';
 import { readText, sendJson, startLoopbackServer } from './loopback-server.ts';
 import type { LoopbackServer } from './loopback-server.ts';
+import { PromptCache } from './prompt-cache.ts';
 
 const messagesRequestSchema = z.looseObject({
   model: z.string(),
@@ -62,10 +65,21 @@ export function toolUsesOf(request: MessagesRequest): ToolUse[] {
   });
 }
 
-export type MessagesScript = (request: MessagesRequest) => readonly Block[];
+export interface MessagesTurn {
+  readonly request: MessagesRequest;
+  readonly headers: IncomingHttpHeaders;
+}
 
-export async function startMessagesEndpoint(script: MessagesScript): Promise<LoopbackServer> {
+/** May take its time: the request is in flight until it resolves. */
+export type MessagesScript = (turn: MessagesTurn) => readonly Block[] | Promise<readonly Block[]>;
+
+/** @param models what `GET /v1/models` lists; any model is answered. */
+export async function startMessagesEndpoint(
+  models: readonly string[],
+  script: MessagesScript,
+): Promise<LoopbackServer> {
   let replies = 0;
+  const cache = new PromptCache();
   return await startLoopbackServer(async (request, response) => {
     const path = new URL(request.url ?? '/', 'http://loopback').pathname;
     const route = `${request.method} ${path}`;
@@ -73,10 +87,18 @@ export async function startMessagesEndpoint(script: MessagesScript): Promise<Loo
       response.writeHead(200).end();
       return;
     }
+    if (route === 'GET /health') {
+      sendJson(response, 200, { status: 'ok' });
+      return;
+    }
+    if (route === 'GET /v1/models') {
+      const data = models.map((id) => ({ id, object: 'model', owned_by: 'script' }));
+      sendJson(response, 200, { object: 'list', data });
+      return;
+    }
     const text = await readText(request);
-    const inputTokens = Math.ceil(text.length / 4);
     if (route === 'POST /v1/messages/count_tokens') {
-      sendJson(response, 200, { input_tokens: inputTokens });
+      sendJson(response, 200, { input_tokens: Math.ceil(text.length / 4) });
       return;
     }
     if (route !== 'POST /v1/messages') {
@@ -86,7 +108,10 @@ export async function startMessagesEndpoint(script: MessagesScript): Promise<Loo
     }
     const asked = messagesRequestSchema.parse(JSON.parse(text));
     replies += 1;
-    const reply = { id: `msg_${replies}`, model: asked.model, blocks: script(asked), inputTokens };
+    const id = `msg_${replies}`;
+    const { tokens, cachedTokens } = cache.read([asked['system'], asked.tools, ...asked.messages]);
+    const blocks = await script({ request: asked, headers: request.headers });
+    const reply = { id, model: asked.model, blocks, inputTokens: tokens, cachedTokens };
     if (!asked.stream) {
       sendJson(response, 200, wholeReply(reply));
       return;

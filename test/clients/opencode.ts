@@ -16,7 +16,7 @@ import { runBounded } from './bounded-process.ts';
 import type { Ended } from './bounded-process.ts';
 import { startChatEndpoint } from './chat-endpoint.ts';
 import type { ChatReply, ChatTurn } from './chat-endpoint.ts';
-import type { ClientResult } from './claude-code.ts';
+import type { ClientResult } from './client-result.ts';
 import type { LoopbackServer } from './loopback-server.ts';
 
 /** The model that only the scripted replicas serve. */
@@ -188,7 +188,7 @@ export async function driveOpenCode(options: OpenCodeOptions): Promise<ClientRes
       options.schedulerUrl,
       engine.replicas.map(({ id }) => id),
     );
-    return { bars: barsOf(engine, runs, ended), ended, seen: { turns: engine.turns, runs } };
+    return { bars: barsOf(engine, runs, ended), ended: [ended], seen: { turns: engine.turns, runs } };
   } finally {
     await rm(folder, { recursive: true, force: true });
   }

@@ -13,7 +13,7 @@ export interface PinnedClient {
   readonly version: string;
   /** Folder under node_modules and first part of the name of the packages that hold the program. */
   readonly platformPackages: { readonly scope: string; readonly prefix: string };
-  /** Path of the program in such a package. */
+  /** Path of the program in such a package; a part `*` stands for the one folder that is there. */
   readonly program: string;
 }
 
@@ -31,6 +31,14 @@ export const openCode: PinnedClient = {
   version: '1.18.33',
   platformPackages: { scope: '.', prefix: 'opencode-' },
   program: 'bin/opencode',
+};
+
+export const codex: PinnedClient = {
+  name: 'codex',
+  package: '@openai/codex',
+  version: '0.171.0',
+  platformPackages: { scope: '@openai', prefix: 'codex-' },
+  program: 'vendor/*/bin/codex',
 };
 
 export interface InstallOptions {
@@ -67,6 +75,15 @@ async function bytesIn(folder: string): Promise<number> {
   return bytes;
 }
 
+/** The path below the package, each `*` replaced by the first name that is there. */
+async function pathOf(folder: string, path: string): Promise<string> {
+  let found = folder;
+  for (const part of path.split('/')) {
+    found = join(found, part === '*' ? ((await namesIn(found)).toSorted()[0] ?? part) : part);
+  }
+  return found + extension;
+}
+
 /** The first program of the folder that runs here and names the pinned version; null when none does. */
 async function programIn(
   folder: string,
@@ -77,7 +94,7 @@ async function programIn(
   const packages = (await namesIn(scope)).filter((name) => name.startsWith(client.platformPackages.prefix));
   // The shortest name first: longer ones are variants for older processors.
   for (const name of packages.toSorted((a, b) => a.length - b.length)) {
-    const program = join(scope, name, client.program) + extension;
+    const program = await pathOf(join(scope, name), client.program);
     const ended = await runBounded(program, ['--version'], {
       cwd: folder,
       env: { ...definedOf(options.environment), HOME: join(folder, 'home') },
@@ -90,14 +107,23 @@ async function programIn(
   return null;
 }
 
-async function npmInstall(folder: string, client: PinnedClient, options: InstallOptions): Promise<void> {
+/**
+ * Installs the packages into the folder, which is made.
+ * @throws Error that says what npm said.
+ */
+export async function npmInstall(
+  folder: string,
+  name: string,
+  specs: readonly string[],
+  options: InstallOptions,
+): Promise<void> {
   await mkdir(folder, { recursive: true });
   await writeFile(join(folder, 'package.json'), '{ "private": true }\n');
   const startedAt = performance.now();
   const progress = setInterval(() => {
     void bytesIn(folder).then((bytes) => {
       const seconds = Math.round((performance.now() - startedAt) / 1_000);
-      options.print(`  ${client.name}: ${Math.round(bytes / 2 ** 20)} MiB unpacked after ${seconds} s`);
+      options.print(`  ${name}: ${Math.round(bytes / 2 ** 20)} MiB unpacked after ${seconds} s`);
     });
   }, progressMs);
   try {
@@ -105,7 +131,7 @@ async function npmInstall(folder: string, client: PinnedClient, options: Install
       'npm',
       [
         'install',
-        `${client.package}@${client.version}`,
+        ...specs,
         '--save-exact',
         '--ignore-scripts',
         '--include=optional',
@@ -119,7 +145,7 @@ async function npmInstall(folder: string, client: PinnedClient, options: Install
     options.signal.throwIfAborted();
     if (ended.code === 0) return;
     const why = ended.timedOut ? `not done after ${installMs / 60_000} min` : `exit code ${ended.code}`;
-    throw new Error(`npm could not install ${client.package}@${client.version} (${why}):\n${ended.stderr}`);
+    throw new Error(`npm could not install ${specs.join(' ')} (${why}):\n${ended.stderr}`);
   } finally {
     clearInterval(progress);
   }
@@ -137,7 +163,7 @@ export async function installedProgram(client: PinnedClient, options: InstallOpt
   options.print(`installing ${client.package}@${client.version}, this once, into ${folder}`);
   const unfinished = join(clients, `unfinished-${client.name}-${process.pid}`);
   try {
-    await npmInstall(unfinished, client, options);
+    await npmInstall(unfinished, client.name, [`${client.package}@${client.version}`], options);
     await rm(folder, { recursive: true, force: true });
     await rename(unfinished, folder);
   } finally {

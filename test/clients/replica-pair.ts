@@ -4,6 +4,7 @@
  * in flight at the replica of a paused run while the other one stands empty. Whoever then looks at load
  * only sends the run's next turn to the wrong one.
  */
+import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { LoopbackServer } from './loopback-server.ts';
 
@@ -99,7 +100,7 @@ export class Crowd {
     for (let number = 1; number <= maxFillers && !isThere(); number += 1) {
       const arrived = new AbortController();
       this.#arrived = () => arrived.abort();
-      this.#sent.push(this.#send(`${fillerPrefix}${replica}-${number}`, this.#stop.signal).catch(() => {}));
+      this.#sent.push(this.#send(`${fillerPrefix}${randomUUID()}`, this.#stop.signal).catch(() => {}));
       await once(arrived.signal);
     }
     this.#letGo((filler) => filler.replica !== replica);

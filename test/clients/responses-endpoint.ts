@@ -7,6 +7,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { z } from 'zod';
 import { readText, sendJson, startLoopbackServer } from './loopback-server.ts';
 import type { LoopbackServer } from './loopback-server.ts';
+import { PromptCache } from './prompt-cache.ts';
 import { streamedResponse, wholeResponse } from './responses-stream.ts';
 import type { OutputItem } from './responses-stream.ts';
 
@@ -72,6 +73,7 @@ export async function startResponsesEndpoint(
   script: ResponsesScript,
 ): Promise<LoopbackServer> {
   let replies = 0;
+  const cache = new PromptCache();
   return await startLoopbackServer(async (request, response) => {
     const route = `${request.method} ${request.url}`;
     if (route === 'GET /health') {
@@ -90,8 +92,9 @@ export async function startResponsesEndpoint(
     const asked = responsesRequestSchema.parse(JSON.parse(text));
     replies += 1;
     const id = `resp_${replies}`;
+    const { tokens, cachedTokens } = cache.read([asked.tools, ...[asked.input].flat()]);
     const output = await script({ request: asked, headers: request.headers });
-    const reply = { id, model: asked.model, output, inputTokens: Math.ceil(text.length / 4) };
+    const reply = { id, model: asked.model, output, inputTokens: tokens, cachedTokens };
     if (!asked.stream) {
       sendJson(response, 200, wholeResponse(reply));
       return;

@@ -19,6 +19,8 @@ export interface ResponsesReply {
   readonly model: string;
   readonly output: readonly OutputItem[];
   readonly inputTokens: number;
+  /** How many of them came from the cache; absent: none. */
+  readonly cachedTokens?: number;
 }
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -101,7 +103,7 @@ export function wholeResponse(reply: ResponsesReply): Fields {
     output: reply.output.map((item, index) => wholeItem(item, itemId(reply, index))),
     usage: {
       input_tokens: reply.inputTokens,
-      input_tokens_details: { cached_tokens: 0 },
+      input_tokens_details: { cached_tokens: reply.cachedTokens ?? 0 },
       output_tokens: outputTokens,
       output_tokens_details: { reasoning_tokens: 0 },
       total_tokens: reply.inputTokens + outputTokens,

@@ -1,0 +1,69 @@
+/**
+ * One non-interactive session of Claude Code with an empty home and a working folder of its own. It knows
+ * neither what the model says nor what is judged.
+ */
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { runBounded } from './bounded-process.ts';
+import type { Ended } from './bounded-process.ts';
+
+export interface ClaudeSession {
+  readonly program: string;
+  /** Without `/v1`. */
+  readonly baseUrl: string;
+  readonly task: string;
+  readonly allowedTools: string;
+  /** Absent: no MCP server. */
+  readonly mcpUrl?: string;
+  /** Added to an environment that is otherwise empty but for a search path. */
+  readonly env: Readonly<Record<string, string>>;
+  readonly timeoutMs: number;
+  readonly signal: AbortSignal;
+  /** Text by name of the files that lie in the working folder at its start. */
+  readonly files?: Readonly<Record<string, string>>;
+}
+
+/** @param prepare told of the working folder before the session begins, and after it has ended. */
+export async function runClaudeSession(
+  session: ClaudeSession,
+  prepare: { readonly before?: (cwd: string) => void; readonly after?: (cwd: string) => Promise<void> } = {},
+): Promise<Ended> {
+  const folder = await mkdtemp(join(tmpdir(), 'fermata-claude-code-'));
+  try {
+    const [home, cwd, mcpConfig] = [join(folder, 'home'), join(folder, 'work'), join(folder, 'mcp.json')];
+    await Promise.all([mkdir(home), mkdir(cwd)]);
+    const servers = session.mcpUrl === undefined ? {} : { fermata: { type: 'http', url: session.mcpUrl } };
+    await writeFile(mcpConfig, JSON.stringify({ mcpServers: servers }));
+    for (const [name, text] of Object.entries(session.files ?? {})) await writeFile(join(cwd, name), text);
+    prepare.before?.(cwd);
+    const ended = await runBounded(
+      session.program,
+      [
+        '-p',
+        session.task,
+        `--mcp-config=${mcpConfig}`,
+        '--strict-mcp-config',
+        `--allowedTools=${session.allowedTools}`,
+      ],
+      {
+        cwd,
+        env: {
+          ...session.env,
+          HOME: home,
+          TMPDIR: folder,
+          ANTHROPIC_BASE_URL: session.baseUrl,
+          DISABLE_AUTOUPDATER: '1',
+          DISABLE_TELEMETRY: '1',
+          DISABLE_ERROR_REPORTING: '1',
+        },
+        timeoutMs: session.timeoutMs,
+        signal: session.signal,
+      },
+    );
+    await prepare.after?.(cwd);
+    return ended;
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,140 @@
+/** What there is to drive: by name, in groups, with what each needs installed. */
+import { dirname, join } from 'node:path';
+import { driveClaudeCode } from './claude-code.ts';
+import { driveClaudeCodeBothDoors, driveClaudeCodeProxy } from './claude-code-proxy.ts';
+import type { ClientResult } from './client-result.ts';
+import type { ClientStack } from './client-stack.ts';
+import { driveCodex, driveCodexBothDoors } from './codex.ts';
+import { installedJsSdks, installedPythonSdk, jsPackages } from './installed-sdks.ts';
+import { driveOpenCode } from './opencode.ts';
+import { claudeCode, codex, installedProgram, openCode } from './pinned-clients.ts';
+import type { InstallOptions, PinnedClient } from './pinned-clients.ts';
+import { driveSmoke } from './sdk-smoke.ts';
+
+export interface DriveOptions {
+  readonly stack: ClientStack;
+  readonly env: Readonly<Record<string, string>>;
+  readonly timeoutMs: number;
+  readonly signal: AbortSignal;
+}
+
+export interface Scenario {
+  readonly name: string;
+  /** What it is selected by beside its name. */
+  readonly group: string;
+  /** Exact version by package name. */
+  readonly packages: Readonly<Record<string, string>>;
+  /** @returns the program to start, or the folder with the packages. */
+  install(options: InstallOptions): Promise<string>;
+  drive(installed: string, options: DriveOptions): Promise<ClientResult>;
+}
+
+type Drive = (program: string, options: DriveOptions) => Promise<ClientResult>;
+
+function ofClient(client: PinnedClient, suffix: string, drive: Drive): Scenario {
+  return {
+    name: `${client.name}${suffix}`,
+    group: client.name,
+    packages: { [client.package]: client.version },
+    install: async (options) => await installedProgram(client, options),
+    drive,
+  };
+}
+
+/** The model of the simulated engines. */
+const simulatedModel = 'sim-small';
+
+function ofJs(name: string): Scenario {
+  return {
+    name,
+    group: 'js',
+    packages: jsPackages,
+    install: installedJsSdks,
+    drive: async (folder, { stack, ...rest }) =>
+      await driveSmoke({
+        name,
+        program: process.execPath,
+        args: [join(folder, 'programs', `${name}.mjs`)],
+        cwd: folder,
+        proxyUrl: stack.proxyUrl,
+        model: simulatedModel,
+        log: stack.log,
+        ...rest,
+      }),
+  };
+}
+
+function ofPython(name: string, packages: Readonly<Record<string, string>>): Scenario {
+  return {
+    name,
+    group: 'python',
+    packages,
+    install: async (options) => await installedPythonSdk(name, packages, options),
+    drive: async (folder, { stack, ...rest }) =>
+      await driveSmoke({
+        name,
+        program: join(folder, 'bin', 'python'),
+        args: [join(folder, 'programs', `${name}.py`)],
+        cwd: dirname(folder),
+        proxyUrl: stack.proxyUrl,
+        model: simulatedModel,
+        log: stack.log,
+        ...rest,
+      }),
+  };
+}
+
+export const scenarios: readonly Scenario[] = [
+  ofClient(
+    claudeCode,
+    '',
+    async (program, { stack, ...rest }) => await driveClaudeCode({ program, mcpUrl: stack.mcpUrl, ...rest }),
+  ),
+  ofClient(
+    claudeCode,
+    '-proxy',
+    async (program, { stack, ...rest }) =>
+      await driveClaudeCodeProxy({ ...stack, program, pair: stack.messagesPair, ...rest }),
+  ),
+  ofClient(
+    claudeCode,
+    '-both-doors',
+    async (program, { stack, ...rest }) =>
+      await driveClaudeCodeBothDoors({ ...stack, program, pair: stack.messagesPair, ...rest }),
+  ),
+  ofClient(
+    codex,
+    '',
+    async (program, { stack, ...rest }) =>
+      await driveCodex({ ...stack, program, pair: stack.responsesPair, ...rest }),
+  ),
+  ofClient(
+    codex,
+    '-both-doors',
+    async (program, { stack, ...rest }) =>
+      await driveCodexBothDoors({ ...stack, program, pair: stack.responsesPair, ...rest }),
+  ),
+  ofClient(
+    openCode,
+    '',
+    async (program, { stack, ...rest }) =>
+      await driveOpenCode({ ...stack, program, engine: stack.scriptedEngine, ...rest }),
+  ),
+  ofJs('ai-sdk'),
+  ofJs('ai-sdk-responses'),
+  ofJs('langchain-js'),
+  ofJs('anthropic-js'),
+  ofPython('openai-python', { openai: '3.57.0' }),
+];
+
+/** @throws RangeError that names what is known, when a name is neither a scenario's nor a group's. */
+export function selectScenarios(names: readonly string[]): readonly Scenario[] {
+  const known = new Set(scenarios.flatMap(({ name, group }) => [group, name]));
+  const unknown = names.find((name) => !known.has(name));
+  if (unknown !== undefined) {
+    throw new RangeError(`'${unknown}' is no client known here; known are ${[...known].join(', ')}`);
+  }
+  if (names.length === 0) return scenarios;
+  // 'claude-code' is both a group and the first of it: the group is meant.
+  return scenarios.filter(({ name, group }) => names.includes(name) || names.includes(group));
+}
