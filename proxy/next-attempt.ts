@@ -19,7 +19,7 @@ export interface Attempt {
 export const firstAttempt: Attempt = { number: 1, moved: false, queueFull: 0, delayMs: 0 };
 
 export interface Circumstances {
-  /** The run's context is on one replica and its turns go only there. */
+  /** The run's context, or what the request is about, is on one replica: it goes only there. */
   readonly pinned: boolean;
   /** Another healthy replica serves the model. */
   readonly otherReplica: boolean;

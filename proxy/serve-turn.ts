@@ -195,7 +195,7 @@ function circumstances(
 ): Parameters<typeof nextAttempt>[2] {
   const replica = admission.replica.id;
   return {
-    pinned: turn.pinnedTo === replica,
+    pinned: turn.pinnedTo === replica || turn.request.repeatable === false,
     otherReplica: context.pool.hasOther(replica, turn.request.model, turn.request.api),
     queueFullRetries: context.limits.queueFullRetries,
     queueFullDelayMs: context.limits.queueFullDelayMs,

@@ -18,8 +18,16 @@ const responsesRequestSchema = z.looseObject({
   instructions: z.unknown().optional(),
   tools: z.unknown().optional(),
   previous_response_id: z.unknown().optional(),
+  conversation: z.unknown().optional(),
+  background: z.unknown().optional(),
   max_output_tokens: z.unknown().optional(),
 });
+
+/** What it goes on with is kept by one replica, or it is answered before it is done. */
+function isRepeatable(request: z.infer<typeof responsesRequestSchema>): boolean {
+  const { previous_response_id: previous, conversation, background } = request;
+  return (previous ?? conversation ?? null) === null && background !== true;
+}
 
 export const responses: ApiDescriptor = { name: 'responses', path, readRequest };
 
@@ -35,6 +43,7 @@ function readRequest(body: Buffer): TurnRequest {
     conversation: responsesConversation({ model, instructions, tools, input, previousResponse }),
     bodyFor: () => body,
     withholdUsage: false,
+    ...(isRepeatable(request) ? {} : { repeatable: false as const }),
     class: null,
     translate: null,
     streamReader: () => new DialectStreamReader(responsesDialect),

@@ -14,6 +14,8 @@ export interface RealScheduler {
   stop(): Promise<void>;
   /** Starts a new one, which knows nothing, on the same port. */
   start(): Promise<void>;
+  /** Puts another policy in force. */
+  setPolicy(policy: Partial<Policy>): void;
 }
 
 export async function startRealScheduler(
@@ -46,6 +48,9 @@ export async function startRealScheduler(
     stop,
     start: async () => {
       scheduler = await create(port);
+    },
+    setPolicy: (policy) => {
+      scheduler?.reconfigure({ ...config, policy: { ...config.policy, ...policy } });
     },
   };
 }

@@ -27,14 +27,17 @@ export interface ScriptedEngine {
   readonly port: number;
   readonly calls: readonly EngineCall[];
   readonly openSockets: () => number;
-  /** The next request that has not been handed out yet; waits for it. */
+  /** The next request that has not been handed out yet; waits up to 20 s for it. */
   next(): Promise<EngineCall>;
-  /** Answers every request from now on. */
-  answer(respond: (call: EngineCall) => void): void;
+  /** Whoever waits for a request gets none. */
+  forgetWaits(): void;
+  /** Answers every request from now on; null: they are handed out again. */
+  answer(respond: ((call: EngineCall) => void) | null): void;
   close(): Promise<void>;
 }
 
-export async function startScriptedEngine(): Promise<ScriptedEngine> {
+/** @param listenPort 0: any free one. */
+export async function startScriptedEngine(listenPort = 0): Promise<ScriptedEngine> {
   const calls: EngineCall[] = [];
   const waiting: ((call: EngineCall) => void)[] = [];
   const unclaimed: EngineCall[] = [];
@@ -63,7 +66,7 @@ export async function startScriptedEngine(): Promise<ScriptedEngine> {
     socket.once('close', () => sockets.delete(socket));
   });
   await new Promise<void>((resolve) => {
-    server.listen(0, '127.0.0.1', resolve);
+    server.listen(listenPort, '127.0.0.1', resolve);
   });
   const { port } = server.address() as AddressInfo;
   return {
@@ -74,9 +77,17 @@ export async function startScriptedEngine(): Promise<ScriptedEngine> {
     next: async () => {
       const call = unclaimed.shift();
       if (call !== undefined) return call;
-      return await new Promise((resolve) => {
-        waiting.push(resolve);
+      return await new Promise((resolve, reject) => {
+        const giveUp = setTimeout(() => reject(new Error('no request came to the engine')), 20_000);
+        giveUp.unref();
+        waiting.push((claimed) => {
+          clearTimeout(giveUp);
+          resolve(claimed);
+        });
       });
+    },
+    forgetWaits: () => {
+      waiting.length = 0;
     },
     answer: (callback) => {
       respond = callback;
