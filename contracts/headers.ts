@@ -18,6 +18,12 @@ export const sessionHeaders = [
   'x-session-id',
 ] as const;
 
+/**
+ * Headers by which known agents tell their sub-agents apart from each other and from themselves: these share
+ * the session, but each is a run with turns and pauses of its own.
+ */
+export const agentHeaders = ['x-claude-code-agent-id', 'thread-id'] as const;
+
 export const responseHeaders = {
   runId: 'x-fermata-run-id',
   replica: 'x-fermata-replica',

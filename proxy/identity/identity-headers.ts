@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
-import { requestHeaders, sessionHeaders } from '../../contracts/headers.ts';
+import { agentHeaders, requestHeaders, sessionHeaders } from '../../contracts/headers.ts';
 import { cappedClass, openGrant, tokenName, type Admitted } from '../../auth/grant.ts';
 import { anonymousCaller, type Caller } from '../../contracts/ids.ts';
 import { defaultServiceClass, serviceClassSchema, type ServiceClass } from '../../contracts/service-class.ts';
@@ -96,8 +96,9 @@ function readTurnNumber(headers: IncomingHttpHeaders): number | null {
 function readSessionRun(headers: IncomingHttpHeaders, caller: Caller): RunName | null {
   const header = first(headers, sessionHeaders);
   if (header === null || header.value === '') return null;
+  const agent = first(headers, agentHeaders)?.value ?? '';
   const hash = createHash('sha256')
-    .update(JSON.stringify([caller, header.name, header.value]))
+    .update(JSON.stringify([caller, header.name, header.value, ...(agent === '' ? [] : [agent])]))
     .digest('base64url');
   return `ses_${hash.slice(0, 22)}` as RunName;
 }

@@ -92,6 +92,19 @@ describe('session headers of known agents', () => {
     expect(both).toBe(readIdentityHeaders({ 'x-session-affinity': 'a' }).sessionRun);
   });
 
+  it.each([
+    ['x-claude-code-session-id', 'x-claude-code-agent-id'],
+    ['session-id', 'thread-id'],
+  ])('%s names a run of its own for each sub-agent in %s', (session, agent) => {
+    const runOf = (headers: Record<string, string>): string | null =>
+      readIdentityHeaders({ [session]: 'abc', ...headers }).sessionRun;
+    const runs = [runOf({}), runOf({ [agent]: 'first' }), runOf({ [agent]: 'second' })];
+    expect(new Set(runs).size).toBe(3);
+    expect(runOf({ [agent]: 'first' })).toBe(runs[1]);
+    expect(runOf({ [agent]: '' })).toBe(runs[0]);
+    expect(readIdentityHeaders({ [agent]: 'first' }).sessionRun).toBeNull();
+  });
+
   it('may be long or odd: they are hashed', () => {
     expect(readIdentityHeaders({ 'session-id': `\u00ff${'z'.repeat(5000)}` }).sessionRun).toMatch(/^ses_/);
   });
