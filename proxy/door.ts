@@ -6,7 +6,6 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Access } from '../auth/access.ts';
 import type { Admitted } from '../auth/grant.ts';
 import { challenge, refusalWords } from '../auth/refusal.ts';
-import type { Logger } from 'pino';
 import { Fault } from './faults.ts';
 
 declare module 'fastify' {
@@ -18,7 +17,7 @@ declare module 'fastify' {
 
 const openRoutes: ReadonlySet<string> = new Set(['/metrics', '/healthz', '/readyz']);
 
-export function addDoor(app: FastifyInstance, access: Access, logger: Logger): void {
+export function addDoor(app: FastifyInstance, access: Access): void {
   app.decorateRequest('grant');
   app.addHook('onRequest', async (request, reply) => {
     if (!isGuarded(request)) return;
@@ -27,10 +26,6 @@ export function addDoor(app: FastifyInstance, access: Access, logger: Logger): v
       request.grant = grant;
       return;
     }
-    logger.info(
-      { method: request.method, path: pathOf(request), from: request.ip },
-      'refused: no known token',
-    );
     reply.headers(challenge);
     throw new Fault('unauthorized', refusalWords.unauthorized);
   });
@@ -40,8 +35,4 @@ export function addDoor(app: FastifyInstance, access: Access, logger: Logger): v
 function isGuarded(request: FastifyRequest): boolean {
   const route = request.routeOptions.url;
   return route === undefined ? request.url.startsWith('/v1/') : !openRoutes.has(route);
-}
-
-function pathOf(request: FastifyRequest): string {
-  return request.url.split('?')[0] ?? '';
 }

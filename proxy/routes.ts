@@ -58,7 +58,7 @@ export function addRoutes(app: FastifyInstance, context: ProxyContext, access: A
     reply.header('connection', 'close');
     throw refusalFault('draining', null);
   });
-  addDoor(app, access, context.logger);
+  addDoor(app, access);
   app.setErrorHandler((error, request, reply) => {
     if (!(error instanceof Fault)) context.logger.error({ err: error, url: request.url }, 'fault');
     const fault = toFault(error);

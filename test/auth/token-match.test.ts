@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { cappedClass, isAdmin, openGrant, serviceGrant, tokenName } from '../../auth/grant.ts';
 import { bearerToken, grantFor, TokenTable } from '../../auth/token-match.ts';

@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { anonymousCaller, runIdSchema, type Caller } from '../../../contracts/ids.ts';
 import {
@@ -22,17 +22,17 @@ const handle = name('run_0123456789abcdefghijAB');
 
 /** Names and callers that are short and made of few parts, so that they meet wherever they can. */
 const part = fc.constantFrom('a', 'b', '/', '~', 'a/b', '~a', ' ', 'anonymous', 'run_0123456789abcdefghijAB');
-const text = fc.array(part, { minLength: 1, maxLength: 4 }).map((parts) => parts.join(''));
+const joined = fc.array(part, { minLength: 1, maxLength: 4 }).map((parts) => parts.join(''));
 const names = fc
   .oneof(
-    text,
+    joined,
     fc.string({ minLength: 1, maxLength: 128 }),
     fc.constantFrom('x'.repeat(128), `${'x'.repeat(127)}y`),
   )
   .filter((candidate) => parseRunName(candidate) !== null)
   .map((candidate) => candidate as RunName);
 const headerOwners = fc
-  .oneof(text, fc.constantFrom('x'.repeat(128), 'caf\u00e9', 'desk@127.0.0.1'))
+  .oneof(joined, fc.constantFrom('x'.repeat(128), 'caf\u00e9', 'desk@127.0.0.1'))
   .map((caller) => owner(caller));
 const tokenOwners = fc
   .constantFrom('a', 'b', 'run_0123456789abcdefghijAB', '.', '-')
@@ -64,7 +64,9 @@ describe('the run that a caller means by a name', () => {
 
   it('is a run id like any other', () => {
     fc.assert(
-      fc.property(owners, names, (who, given) => runIdSchema.safeParse(scopedRun(who, given)).success),
+      fc.property(owners, names, (who, given) => {
+        expect(runIdSchema.safeParse(scopedRun(who, given)).success).toBe(true);
+      }),
       { numRuns: 2_000 },
     );
   });
@@ -93,7 +95,9 @@ describe('the run that a caller means by a name', () => {
 
   it('of a named token is never one that was spawned', () => {
     fc.assert(
-      fc.property(tokenOwners, names, (who, given) => !isHandle(scopedRun(who, given))),
+      fc.property(tokenOwners, names, (who, given) => {
+        expect(isHandle(scopedRun(who, given))).toBe(false);
+      }),
       { numRuns: 2_000 },
     );
   });
