@@ -38,12 +38,18 @@ describe('responses', () => {
     ['an answer cut short', 'Rivers [[sim {"calls":[],"answerTokens":30}]]', { max_output_tokens: 7 }],
     ['a call cut short', 'Rivers [[sim {"calls":["lookup"]}]]', { max_output_tokens: 4 }],
   ])('stream %s to the official client as the reply that it gets in one body', async (_, input, more) => {
-    const { client } = await start();
+    const { engine, client } = await start();
     const request = { model: 'sim-small', input, tools: [lookup], ...more };
     const whole = await client.responses.create(request);
     const streamed = await client.responses.stream(request).finalResponse();
     expect(withoutIds(streamed)).toEqual(withoutIds(whole));
     expect(streamed.usage?.output_tokens).toBe(whole.usage?.output_tokens);
+    // The client takes its reply from the last event: the items before it must come to the same.
+    const { text } = await readAll(await postTo(engine, '/v1/responses', { ...request, stream: true }));
+    const events = namedEventsOf(text);
+    const done = events.filter(({ type }) => type === 'response.output_item.done');
+    expect(done.map((event) => event['output_index'])).toEqual([...done.keys()]);
+    expect(done.map((event) => event['item'])).toEqual(responseOf(events.at(-1)).output);
     expect(whole.incomplete_details).toEqual(
       'max_output_tokens' in more ? { reason: 'max_output_tokens' } : null,
     );
@@ -88,8 +94,6 @@ describe('responses', () => {
       { arguments: joined('response.function_call_arguments.delta', 1) },
       { arguments: joined('response.function_call_arguments.delta', 2) },
     ]);
-    const done = events.filter(({ type }) => type === 'response.output_item.done');
-    expect(done.map((event) => event['item'])).toEqual(output);
   });
 
   it('go on from an earlier one by its id, without its instructions', async () => {
