@@ -8,6 +8,7 @@
 const lf = 0x0a;
 const cr = 0x0d;
 const colon = 0x3a;
+const byteOrderMark = [0xef, 0xbb, 0xbf] as const;
 
 export type BoundaryKind =
   /** The first field of an event begins here. */
@@ -26,6 +27,8 @@ export interface Boundary {
 }
 
 export class EventBoundaries {
+  /** Bytes of a mark at the beginning of the stream that have been seen; the mark is no part of a line. */
+  #markBytes = 0;
   #inEvent = false;
   #lineIsEmpty = true;
   #afterCr = false;
@@ -35,7 +38,7 @@ export class EventBoundaries {
   /** The boundaries in `chunk`, in order. */
   scan(chunk: Uint8Array): Boundary[] {
     const found: Boundary[] = [];
-    for (let index = 0; index < chunk.length; index++) {
+    for (let index = this.#skipMark(chunk); index < chunk.length; index++) {
       const byte = chunk[index];
       if (byte === lf && this.#afterCr) {
         if (this.#endedAtCr) found.push({ kind: 'late-lf', at: index + 1 });
@@ -61,5 +64,19 @@ export class EventBoundaries {
       this.#lineIsEmpty = false;
     }
     return found;
+  }
+
+  /** Offset of the first byte that is none of a byte order mark. */
+  #skipMark(chunk: Uint8Array): number {
+    let index = 0;
+    while (this.#markBytes < byteOrderMark.length && index < chunk.length) {
+      if (chunk[index] !== byteOrderMark[this.#markBytes]) {
+        this.#markBytes = byteOrderMark.length;
+        break;
+      }
+      this.#markBytes += 1;
+      index += 1;
+    }
+    return index;
   }
 }

@@ -16,7 +16,11 @@ export class EventReader {
   /** @param onEvent the name is empty when the event has none. */
   constructor(onEvent: (data: string, name: string) => void) {
     this.#parser = createParser({
-      onEvent: (event) => onEvent(event.data, event.event ?? ''),
+      onEvent: (event) => {
+        // The parser's own bound is on what it buffers, which an event that comes in one piece is not.
+        this.#stopped ||= event.data.length > maxEventLength;
+        if (!this.#stopped) onEvent(event.data, event.event ?? '');
+      },
       onError: (error) => {
         if (error.type === 'max-buffer-size-exceeded') this.#stopped = true;
       },
