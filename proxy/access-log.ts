@@ -6,6 +6,8 @@
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { IncomingMessage } from 'node:http';
+import { errorCodes } from '../contracts/error-codes.ts';
+import type { Fault } from './faults.ts';
 import { readOwner } from './identity/identity-headers.ts';
 import { parseRunName } from './identity/scoped-run.ts';
 import type { ProxyContext } from './proxy-context.ts';
@@ -26,6 +28,14 @@ export function tellOfRequest({ metrics, logger }: Told, record: TurnRecord, mes
   if (record.firstByteMs !== null) record.firstByteMs = rounded(record.firstByteMs);
   if (probes.has(record.api)) logger.debug(record, message);
   else logger.info(record, message);
+}
+
+/** The line of what is no request that a route could see. */
+export function tellOfMalformed(told: Told, fault: Fault): void {
+  const record = emptyRecord(unknownApi);
+  record.status = errorCodes[fault.code].status;
+  record.reason = fault.message;
+  tellOfRequest(told, record, 'request');
 }
 
 export interface AccessLog {

@@ -3,10 +3,13 @@
  * `serve-turn.ts`; nothing here looks into a request.
  */
 import Fastify, { type FastifyInstance } from 'fastify';
-import type { AddressInfo } from 'node:net';
+import type { ServerResponse } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
 import type { Logger } from 'pino';
 import { openAccess, type Access } from '../auth/access.ts';
 import type { TurnId } from '../contracts/ids.ts';
+import { tellOfMalformed } from './access-log.ts';
+import { Fault, sendFault } from './faults.ts';
 import { createEngineAgent } from './forward/engine-agent.ts';
 import { drawProxyId } from './identity/draw-ids.ts';
 import { RunMemory } from './identity/run-memory.ts';
@@ -56,7 +59,7 @@ export async function createProxy(config: ProxyConfig, deps: ProxyDeps): Promise
   const limits = { ...defaultLimits, ...config.limits };
   const shared = await connectRedis(config.redisUrl ?? null, limits, deps.logger);
   const context = createContext(config.schedulerUrl, shared, limits, deps);
-  const app = createServer(limits);
+  const app = createServer(context);
   const stop = new Stopping();
   addRoutes(app, context, deps.access ?? openAccess, stop);
   await app.listen({ host: config.host, port: config.port });
@@ -139,13 +142,29 @@ function createContext(
   };
 }
 
-function createServer(limits: ProxyLimits): FastifyInstance {
-  return Fastify({
+function createServer(context: ProxyContext): FastifyInstance {
+  const { limits } = context;
+  const latest = new WeakMap<Socket, ServerResponse>();
+  const app = Fastify({
     logger: false,
     // Ours answers, in the same error shape as everything else.
     return503OnClosing: false,
     requestTimeout: limits.requestTimeoutMs,
-    clientErrorHandler: (error, socket) => answerMalformed(error, socket, limits.headerBytes),
+    clientErrorHandler: (error, socket) => {
+      const response = latest.get(socket);
+      const underWay = response === undefined || response.writableFinished ? null : response;
+      const fault = answerMalformed(error, socket, limits.headerBytes, underWay);
+      if (fault !== null) tellOfMalformed(context, fault);
+    },
+    frameworkErrors: (error, _request, reply) => {
+      const fault = new Fault('invalid_request', `the address cannot be read: ${error.message}`);
+      sendFault(reply.raw, fault);
+      tellOfMalformed(context, fault);
+    },
+    // A run id of 128 characters, each of them escaped.
+    routerOptions: { maxParamLength: 3 * 128 },
     http: { maxHeaderSize: limits.headerBytes, noDelay: true },
   });
+  app.server.on('request', (request, response) => latest.set(request.socket, response));
+  return app;
 }

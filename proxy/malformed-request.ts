@@ -1,16 +1,45 @@
 /** Answers what is no request that a route could see: a broken or overlong head, a body that never came. */
+import { STATUS_CODES, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { STATUS_CODES } from 'node:http';
-import { Fault, faultReply } from './faults.ts';
+import { Fault, faultReply, sendFault } from './faults.ts';
 
-/** @param error what Node's HTTP parser met. */
-export function answerMalformed(error: Error, socket: Socket, headerBytes: number): void {
+/**
+ * @param error what Node's HTTP parser met.
+ * @param underWay the response that this connection waits for; null: no request has been understood on it.
+ * @returns what was answered where nobody else tells of it; null when the request under way does, or there
+ *   was nobody to answer.
+ */
+export function answerMalformed(
+  error: Error,
+  socket: Socket,
+  headerBytes: number,
+  underWay: ServerResponse | null,
+): Fault | null {
   const { code } = error as NodeJS.ErrnoException;
   if (code === 'ECONNRESET' || !socket.writable) {
     socket.destroy();
-    return;
+    return null;
   }
-  const { status, headers, body } = faultReply(faultOf(code, headerBytes), null);
+  const fault = faultOf(code, headerBytes);
+  if (underWay === null) {
+    answer(socket, fault);
+    return fault;
+  }
+  const { req: request } = underWay;
+  if (underWay.headersSent || request.complete) {
+    // An error text amid a reply, or in the place of one, would be taken for it.
+    socket.destroy();
+    return null;
+  }
+  sendFault(underWay, fault, { connection: 'close' });
+  // Whoever waits for the rest of the body must hear that there is none.
+  socket.once('close', () => request.destroy());
+  socket.destroySoon();
+  return null;
+}
+
+function answer(socket: Socket, fault: Fault): void {
+  const { status, headers, body } = faultReply(fault, null);
   const lines = Object.entries({
     ...headers,
     connection: 'close',

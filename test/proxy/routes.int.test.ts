@@ -259,8 +259,9 @@ describe('health', () => {
     for (const line of [
       'fermata_proxy_requests_total{api="chat",status="200"} 1',
       'fermata_proxy_requests_total{api="chat",status="500"} 1',
-      'fermata_proxy_hold_seconds_count{class="interactive"} 2',
-      'fermata_proxy_first_byte_seconds_count{class="interactive"} 2',
+      'fermata_proxy_hold_seconds_count{class="interactive",outcome="done"} 1',
+      'fermata_proxy_first_byte_seconds_count{class="interactive",outcome="done"} 1',
+      'fermata_proxy_hold_seconds_count{class="interactive",outcome="refused"} 1',
       'fermata_proxy_turn_duration_seconds_count{class="interactive",outcome="done"} 1',
       'fermata_proxy_turn_duration_seconds_count{class="interactive",outcome="refused"} 1',
       'fermata_proxy_tokens_total{class="interactive",kind="prompt"} 5',

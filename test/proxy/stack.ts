@@ -2,6 +2,7 @@
 import { request as httpRequest, type ClientRequest, type IncomingMessage } from 'node:http';
 import pino from 'pino';
 import { afterEach } from 'vitest';
+import { openAccess, type Access } from '../../auth/access.ts';
 import type { RateLimits } from '../../contracts/config-file.ts';
 import { poolReplicaSchema, type PoolReplica } from '../../contracts/link-protocol.ts';
 import { createProxy, type Proxy } from '../../proxy/create-proxy.ts';
@@ -54,6 +55,7 @@ export async function startStack(
     streamIdleMs?: number;
     rateLimits?: Readonly<Record<string, RateLimits>>;
     redisUrl?: string;
+    access?: Access;
     limits?: Partial<ProxyLimits>;
     environment?: Record<string, string>;
   } = {},
@@ -79,7 +81,12 @@ export async function startStack(
 
 export async function startProxy(
   schedulerUrl: string,
-  options: { redisUrl?: string; limits?: Partial<ProxyLimits>; environment?: Record<string, string> } = {},
+  options: {
+    redisUrl?: string;
+    access?: Access;
+    limits?: Partial<ProxyLimits>;
+    environment?: Record<string, string>;
+  } = {},
 ): Promise<{ proxy: Proxy; log: Record<string, unknown>[] }> {
   const log: Record<string, unknown>[] = [];
   const logger = pino(
@@ -94,7 +101,7 @@ export async function startProxy(
       redisUrl: options.redisUrl ?? null,
       limits: { drainMs: 0, lastBytesMs: 0, ...options.limits },
     },
-    { logger, environment: options.environment ?? {} },
+    { logger, environment: options.environment ?? {}, access: options.access ?? openAccess },
   );
   closeAfterTest(() => proxy.close());
   return { proxy, log };
