@@ -14,6 +14,12 @@ const maxFailures = 10_000;
 /** Conversations of different windows must not be the same. */
 let windows = 0;
 
+/** A run known by its conversation only begins anew after this many turns, or its body would grow for ever. */
+const turnsOfRun = 32;
+
+/** Requests of runs that come back, over all orders. */
+let turnsSent = 0;
+
 export async function runClosedLoop(order: ClosedOrder): Promise<ClosedResult> {
   windows += 1;
   const pool = new Pool(order.target.url, {
@@ -28,11 +34,13 @@ export async function runClosedLoop(order: ClosedOrder): Promise<ClosedResult> {
   const timed = 'windowMs' in order.until ? order.until : null;
   const countFromMs = startMs + (timed?.warmUpMs ?? 0);
   const countToMs = timed === null ? Number.POSITIVE_INFINITY : countFromMs + timed.windowMs;
-  const maxRequests = 'requests' in order.until ? order.until.requests : Number.POSITIVE_INFINITY;
+  const counted = 'requests' in order.until ? order.until : null;
+  const maxRequests = counted?.requests ?? Number.POSITIVE_INFINITY;
+  const stopAtMs = counted === null ? countToMs : startMs + counted.limitMs;
   const next = requestMaker(order);
 
   const more = (): boolean =>
-    counts.sent < maxRequests && clockMs() < countToMs && failures.count < maxFailures;
+    counts.sent < maxRequests && clockMs() < stopAtMs && failures.count < maxFailures;
   const one = async (): Promise<void> => {
     const { stream, headers, body } = next(counts.sent);
     counts.sent += 1;
@@ -78,13 +86,14 @@ function requestMaker(order: ClosedOrder): (index: number) => NextRequest {
   const headers = chatHeaders(order.target.headers);
   const [runHeader] = requestHeaders.runId;
   return (index) => {
-    const stream = streams === 'mixed' ? index % 2 === 0 : streams === 'all';
-    const conversation = runs === 0 ? `${windows}.${index}` : `run.${Math.floor(index / 2) % runs}`;
-    const named = runs > 0 && Math.floor(index / 2) % 2 === 0;
-    return {
-      stream,
-      headers: named ? { ...headers, [runHeader]: conversation } : headers,
-      body: (stream ? streamBody : plainBody)(conversation),
-    };
+    const stream = streams === 'mixed' ? Math.floor(index / 2) % 2 === 0 : streams === 'all';
+    const bodyOf = stream ? streamBody : plainBody;
+    if (runs === 0) return { stream, headers, body: bodyOf(`${windows}.${index}`) };
+    const run = turnsSent % runs;
+    const round = Math.floor(turnsSent / runs);
+    turnsSent += 1;
+    if (run % 2 === 1)
+      return { stream, headers: { ...headers, [runHeader]: `run-${run}` }, body: bodyOf(`${run}`) };
+    return { stream, headers, body: bodyOf(`${run}`, 1 + (round % turnsOfRun)) };
   };
 }

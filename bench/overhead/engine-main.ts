@@ -105,7 +105,7 @@ function answerProbe(path: string): string | null {
   }
 }
 
-const server = createServer({ noDelay: true, keepAliveTimeout: 600_000 }, (request, response) => {
+const server = createServer({ noDelay: true, keepAliveTimeout: 65_000 }, (request, response) => {
   const path = (request.url ?? '').split('?')[0] ?? '';
   if (request.method === 'POST' && path === '/v1/chat/completions') {
     inHand += 1;

@@ -9,8 +9,8 @@ import { startFermata } from './arms/fermata.ts';
 import { slowModel } from './engine-models.ts';
 import { memoryHookArgs, memoryHookEnvironment, sampleMemory, type MemorySample } from './memory-probe.ts';
 import type { Plan } from './plan.ts';
-import { openSockets, readyUrl, startProcess } from './processes.ts';
-import { pollUntil, proxyCounts } from './proxy-counts.ts';
+import { connectionsTo, readyUrl, startProcess } from './processes.ts';
+import { ownConnections, pollUntil, portOf, proxyCounts } from './proxy-counts.ts';
 import type { OverheadSite } from './site.ts';
 
 export interface HeldCost {
@@ -90,23 +90,22 @@ async function holdInProxy(
     };
     await hold(warmUpTurns);
     await release();
-    const socketsBefore = await openSockets(proxy.pid);
     const before = await sampleMemory(proxy.pid, files.proxy);
     const schedulerBefore = await sampleMemory(scheduler.pid, files.scheduler);
     await hold(turns);
     const proxyBytes = perTurn(before, await sampleMemory(proxy.pid, files.proxy), turns);
     const schedulerAfter = await sampleMemory(scheduler.pid, files.scheduler);
     const turnsLeft = await release();
-    const sockets = await pollUntil(
-      async () => await openSockets(proxy.pid),
-      (open) => open === null || socketsBefore === null || open <= socketsBefore,
+    const socketsLeft = await pollUntil(
+      async () => await connectionsTo(portOf(proxy.url)),
+      (open) => open === null || open <= ownConnections,
       waitMs,
     );
     return {
       proxyBytes,
       schedulerBytes: perTurn(schedulerBefore, schedulerAfter, turns),
       turnsLeft,
-      socketsLeft: sockets === null || socketsBefore === null ? null : Math.max(0, sockets - socketsBefore),
+      socketsLeft: socketsLeft === null ? null : Math.max(0, socketsLeft - ownConnections),
     };
   } finally {
     await site.load.release();

@@ -27,16 +27,16 @@ export const closedOrderSchema = z.strictObject({
   kind: z.literal('closed'),
   ...requestShape,
   connections: z.int().min(1),
-  /** `mixed`: every second request streams. */
+  /** `mixed`: half of the requests stream. */
   streams: z.enum(['all', 'none', 'mixed']),
-  /** When to stop: after this time, or this many requests. */
+  /** When to stop: after this time, or this many requests, but at the limit at the latest. */
   until: z.union([
     z.strictObject({ windowMs: z.number().positive(), warmUpMs: z.number().min(0) }),
-    z.strictObject({ requests: z.int().min(1) }),
+    z.strictObject({ requests: z.int().min(1), limitMs: z.number().positive() }),
   ]),
   /**
-   * 0: each request is a conversation of its own. Else this many runs come back again and again: half of
-   * them named by a header, the others known by their conversation only.
+   * 0: each request is a conversation of its own. Else this many runs come back turn by turn, in later orders
+   * too: half of them named by a header, the others known by their conversation only.
    */
   runs: z.int().min(0),
 });

@@ -29,6 +29,8 @@ interface WindowOf<Result> {
 export type OpenWindow = WindowOf<OpenResult> & { readonly ratePerSecond: number; readonly seed: number };
 export type ClosedWindow = WindowOf<ClosedResult> & { readonly streams: boolean };
 
+const warmUpLimitMs = 15_000;
+
 /** What compiles, connects and caches on its first requests has done so before anything counts. */
 export async function warmUp({ arms, plan, load, engineUrl, progress }: Bench): Promise<void> {
   progress('warming up ...');
@@ -40,7 +42,7 @@ export async function warmUp({ arms, plan, load, engineUrl, progress }: Bench): 
       maxTokens: plan.chunks,
       connections: 8,
       streams: 'mixed',
-      until: { requests: plan.warmUpRequests },
+      until: { requests: plan.warmUpRequests, limitMs: warmUpLimitMs },
       runs: 0,
     });
     await settle(arm, engineUrl);

@@ -1,7 +1,7 @@
 /** How long, how often and in which order things are measured. Pure. */
 
 export interface Plan {
-  /** Requests that each arm answers before anything counts; every second one streams. */
+  /** Requests that each arm answers before anything counts; half of them stream. */
   readonly warmUpRequests: number;
   /** How often each arm has its turn at everything. */
   readonly repeats: number;

@@ -1,12 +1,12 @@
 /**
  * Long-lived processes of the bench: started with their output in files, so that nobody has to read it,
- * awaited until they are ready, pinned to processors, stopped in order. Linux tells of descendants, open
- * files and memory through `/proc`; elsewhere these are null.
+ * awaited until they are ready, pinned to processors, stopped in order. Linux tells of descendants,
+ * processors and connections through `/proc`; elsewhere these are null.
  */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, openSync } from 'node:fs';
-import { readdir, readFile, readlink } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { runCommand } from '../../cli/setup/run-command.ts';
 import { SetupFault } from '../../cli/setup/setup-fault.ts';
@@ -139,19 +139,20 @@ export async function pin(pids: readonly number[], cores: readonly number[]): Pr
   }
 }
 
-/** Resident memory in bytes; null where it cannot be told. */
-export async function residentBytes(pid: number): Promise<number | null> {
-  const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => null);
-  const kib = status === null ? null : /^VmRSS:\s*(\d+) kB/m.exec(status)?.[1];
-  return kib === null || kib === undefined ? null : Number(kib) * 1_024;
+/** Connections to a local port that its server still has open; null where it cannot be told. */
+export async function connectionsTo(port: number): Promise<number | null> {
+  const table = await readFile('/proc/net/tcp', 'utf8').catch(() => null);
+  return table === null ? null : countConnections(table, port);
 }
 
-/** Sockets that a process has open; null where it cannot be told. */
-export async function openSockets(pid: number): Promise<number | null> {
-  const files = await readdir(`/proc/${pid}/fd`).catch(() => null);
-  if (files === null) return null;
-  const targets = await Promise.all(
-    files.map(async (file) => await readlink(`/proc/${pid}/fd/${file}`).catch(() => '')),
-  );
-  return targets.filter((target) => target.startsWith('socket:')).length;
+/** States of a connection that a server has not given up: established, and closed by the client only. */
+const openStates = ['01', '08'];
+
+/** @param table as in `/proc/net/tcp`: local address second, remote third, state fourth, in hexadecimal. */
+export function countConnections(table: string, port: number): number {
+  const suffix = `:${port.toString(16).toUpperCase().padStart(4, '0')}`;
+  return table.split('\n').filter((line) => {
+    const [, local = '', , state = ''] = line.trim().split(/\s+/);
+    return local.endsWith(suffix) && openStates.includes(state);
+  }).length;
 }

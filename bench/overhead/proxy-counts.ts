@@ -37,3 +37,10 @@ export async function pollUntil<T>(
     });
   }
 }
+
+/** What this process itself keeps open to a proxy that it polls. */
+export const ownConnections = 1;
+
+export function portOf(url: string): number {
+  return Number(new URL(url).port);
+}

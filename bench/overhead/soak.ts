@@ -12,8 +12,9 @@ import { measureHeld, type HeldCost } from './held-cost.ts';
 import type { ClosedResult } from './load-protocol.ts';
 import { memoryHookArgs, memoryHookEnvironment, sampleMemory, type MemorySample } from './memory-probe.ts';
 import type { Plan } from './plan.ts';
-import { openSockets } from './processes.ts';
-import { pollUntil, proxyCounts } from './proxy-counts.ts';
+import { connectionsTo } from './processes.ts';
+import { ownConnections, pollUntil, portOf, proxyCounts } from './proxy-counts.ts';
+import { requestsInHand } from './settle.ts';
 import type { OverheadSite } from './site.ts';
 
 const mebibyte = 1_048_576;
@@ -25,9 +26,9 @@ const limits = {
   heldTurnBytes: 1_024,
 } as const;
 const parts = 10;
+/** A tenth takes no longer; what is not sent by then is missing at the end. */
+const partLimitMs = 60_000;
 const restMs = 10_000;
-/** Keep-alive connections of clients that are gone are closed by then. */
-const socketsMs = 20_000;
 const chunks = 8;
 
 interface Soak {
@@ -39,8 +40,10 @@ interface Soak {
   readonly samples: readonly { readonly proxy: MemorySample; readonly scheduler: MemorySample }[];
   readonly heldLeft: number;
   readonly activeLeft: number;
-  /** Sockets open after it minus before it; null where it cannot be told. */
+  /** Connections of clients that are gone; null where it cannot be told. */
   readonly socketsLeft: number | null;
+  /** Requests that the engine still has in hand. */
+  readonly engineLeft: number;
 }
 
 export interface SoakRun {
@@ -82,14 +85,13 @@ async function soakOf(
       maxTokens: chunks,
       connections,
       streams: 'mixed',
-      until: { requests: count },
+      until: { requests: count, limitMs: partLimitMs },
       runs,
     });
   const sample = async (): Promise<Soak['samples'][number]> => ({
     proxy: await sampleMemory(fermata.proxy.pid, files.proxy),
     scheduler: await sampleMemory(fermata.scheduler.pid, files.scheduler),
   });
-  const socketsBefore = await openSockets(fermata.proxy.pid);
   site.progress(`soak: ${warmUpRequests} requests to warm up`);
   await send(warmUpRequests);
   const samples = [await sample()];
@@ -106,10 +108,10 @@ async function soakOf(
     ({ held, active }) => held === 0 && active === 0,
     restMs,
   );
-  const sockets = await pollUntil(
-    async () => await openSockets(fermata.proxy.pid),
-    (open) => open === null || socketsBefore === null || open <= socketsBefore,
-    socketsMs,
+  const socketsLeft = await pollUntil(
+    async () => await connectionsTo(portOf(fermata.proxy.url)),
+    (open) => open === null || open <= ownConnections,
+    restMs,
   );
   return {
     whole: results.reduce((sum, { whole }) => sum + whole, 0),
@@ -119,7 +121,8 @@ async function soakOf(
     samples,
     heldLeft: left.held,
     activeLeft: left.active,
-    socketsLeft: sockets === null || socketsBefore === null ? null : Math.max(0, sockets - socketsBefore),
+    socketsLeft: socketsLeft === null ? null : Math.max(0, socketsLeft - ownConnections),
+    engineLeft: await requestsInHand(site.engineUrl),
   };
 }
 
@@ -142,7 +145,7 @@ function soakBars(plan: Plan, soak: Soak, held: HeldCost): readonly Bar[] {
       bar(`overhead soak ${of} RSS growth MiB`, growthMiB(soak, of, 'rss'), '<=', allowedMiB(of)),
       bar(`overhead soak ${of} heap growth MiB`, growthMiB(soak, of, 'heapUsed'), '<=', limits.heapGrowthMiB),
     ]),
-    bar('overhead soak turns left', soak.heldLeft + soak.activeLeft, '=', 0),
+    bar('overhead soak turns left', soak.heldLeft + soak.activeLeft + soak.engineLeft, '=', 0),
     bar('overhead soak sockets left', soak.socketsLeft, '=', 0),
     bar('overhead held turn bytes beyond body and connection', held.turnBytes, '<=', limits.heldTurnBytes),
     bar('overhead held turns left', held.turnsLeft, '=', 0),
