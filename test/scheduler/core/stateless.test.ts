@@ -1,5 +1,6 @@
 /** Rule 8: embeddings, reranking, scores and classification keep no run and wait for no generative residency. */
 import { describe, expect, it } from 'vitest';
+import type { ReplicaConfig } from '../../../contracts/config-file.ts';
 import type { ProxyId, TurnId } from '../../../contracts/ids.ts';
 import { replica, replicaState, Scenario } from './scenario.ts';
 
@@ -7,8 +8,8 @@ const both = { apis: ['chat', 'embeddings'] };
 const vectors = { api: 'embeddings' } as const;
 
 /** A replica whose memory is full of one paused run: any other turn with a context waits. */
-function full(policy: Record<string, unknown> = {}): Scenario {
-  const scenario = new Scenario([replica('a', { ...both, maxConcurrent: 4 })], policy);
+function full(policy: Record<string, unknown> = {}, others: readonly ReplicaConfig[] = []): Scenario {
+  const scenario = new Scenario([replica('a', { ...both, maxConcurrent: 64 }), ...others], policy);
   scenario.probe('a', { running: 0, waiting: 0, cacheUsage: 0.5, capacityTokens: 1_000 });
   scenario.arrive('seen', { promptTokens: 100 });
   scenario.finish('seen', 'done', 'p', { usage: [100, 10], cachedTokens: 0 });
@@ -85,6 +86,14 @@ describe('a turn of no run', () => {
       counts[scenario.replicaOf(`t${turn}`) as 'a' | 'b'] += 1;
     }
     expect(counts).toEqual({ a: 4, b: 4 });
+  });
+
+  it('counts turns and not memory, of which it takes none', () => {
+    const scenario = full({}, [replica('b', { ...both, models: ['m', 'n'] })]);
+    scenario.arrive('busy1', { ...vectors, model: 'n' });
+    scenario.arrive('busy2', { ...vectors, model: 'n' });
+    // One paused run fills the memory of a; b has two turns in flight and nothing in memory.
+    expect(scenario.arrive('t', vectors)).toEqual(['t@a']);
   });
 
   it('avoids the replica with a longer queue at its engine', () => {
