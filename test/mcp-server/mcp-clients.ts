@@ -50,12 +50,14 @@ export async function connectClient(
   kind: ClientKind,
   url: string,
   name = `test-${kind}`,
+  headers: Record<string, string> = {},
 ): Promise<TestClient> {
   const info = { name, version: '1.0.0' };
   const address = new URL(url);
+  const requestInit = { headers };
   if (kind === 'sdk') {
     const client = new SdkClient(info);
-    const transport = new SdkTransport(address);
+    const transport = new SdkTransport(address, { requestInit });
     await client.connect(transport);
     return {
       name: kind,
@@ -70,7 +72,7 @@ export async function connectClient(
   }
   const mode = kind === 'modern' ? { pin: '2026-07-28' } : ('legacy' as const);
   const client = new Client(info, { versionNegotiation: { mode } });
-  const transport = new StreamableHTTPClientTransport(address);
+  const transport = new StreamableHTTPClientTransport(address, { requestInit });
   await client.connect(transport);
   return {
     name: kind,
