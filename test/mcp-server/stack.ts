@@ -6,6 +6,7 @@ import { randomUUID } from 'node:crypto';
 import { Client, Connection } from '@temporalio/client';
 import { pino } from 'pino';
 import { createWorker, type FermataWorker } from '../../activities/create-worker.ts';
+import { openAccess, type Access } from '../../auth/access.ts';
 import { configFileSchema } from '../../contracts/config-file.ts';
 import {
   createMcpServer,
@@ -21,6 +22,8 @@ import { startToolServer } from '../../testkit/tool-server/host.ts';
 export interface StackOptions {
   readonly temporalAddress: string;
   readonly workflowBundlePath: string;
+  /** Who is let in at every door; absent: everyone. */
+  readonly access?: Access;
 }
 
 /** A task whose end the test decides. */
@@ -36,6 +39,8 @@ export interface Stack {
   readonly temporal: Client;
   readonly server: McpServerHandle;
   readonly mcpUrl: string;
+  readonly proxyUrl: string;
+  readonly schedulerUrl: string;
   readonly config: McpServerConfig;
   readonly model: string;
   /** Another server on the same runs. */
@@ -60,6 +65,7 @@ function directed(directive: Record<string, unknown>, words = 'do it'): string {
 }
 
 export async function startStack(options: StackOptions): Promise<Stack> {
+  const { access = openAccess } = options;
   const running: { close(): Promise<void> }[] = [];
   const keep = <T extends { close(): Promise<void> }>(part: T): T => {
     running.push(part);
@@ -75,11 +81,11 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   const scheduler = keep(
     await createScheduler(
       { host, port: 0, pool, policy, callers, probeIntervalMs: 200 },
-      { logger, environment: {} },
+      { logger, environment: {}, access },
     ),
   );
   const proxy = keep(
-    await createProxy({ host, port: 0, schedulerUrl: scheduler.url }, { logger, environment: {} }),
+    await createProxy({ host, port: 0, schedulerUrl: scheduler.url }, { logger, environment: {}, access }),
   );
   const taskQueue = `mcp-server-${randomUUID()}`;
   const startWorker = async (address: string): Promise<FermataWorker> =>
@@ -91,6 +97,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
           temporal: { address, namespace: 'default' },
           taskQueue,
           proxyUrl: proxy.url,
+          token: access.serviceToken,
           toolServers: file.tools.mcpServers,
           workflowBundle: { codePath: options.workflowBundlePath },
         },
@@ -108,12 +115,14 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     progressMs: 50,
   };
   const startServer = async (over: Partial<McpServerConfig> = {}): Promise<McpServerHandle> =>
-    keep(await createMcpServer({ ...config, ...over }, { logger }));
+    keep(await createMcpServer({ ...config, ...over }, { logger, access }));
   const server = await startServer();
   return {
     temporal: new Client({ connection }),
     server,
     mcpUrl: `${server.url}/mcp`,
+    proxyUrl: proxy.url,
+    schedulerUrl: scheduler.url,
     config,
     model: engine.model,
     startServer,
