@@ -53,7 +53,10 @@ export interface SimEngineOptions {
   readonly script?: Partial<ScriptOptions>;
   /** `short`: `call_0`, `call_1` in every reply, as some engines do. Default `unique`. */
   readonly callIds?: 'unique' | 'short';
-  /** Send the head of a streamed response before its first token. Default false. */
+  /**
+   * Send the head of a streamed response before its first token, and over `/v1/responses` the events that
+   * open it, as vLLM does. Default false.
+   */
   readonly earlyHeaders?: boolean;
   /** Default 503. */
   readonly queueFullStatus?: 429 | 503;

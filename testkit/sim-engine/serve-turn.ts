@@ -104,11 +104,12 @@ function startTurn(turn: Turn): void {
     log.end(record, 'aborted');
     abort();
   });
+  record.phase = 'waiting';
   if (settings.earlyHeaders && request.stream) {
     response.writeHead(200, { 'content-type': eventStream });
     response.flushHeaders();
+    if (request.writer.opensEarly) pushOpening(open);
   }
-  record.phase = 'waiting';
   log.changed();
   hold?.onStream(stream);
   for (const [index, { promptTokens, outputTokens }] of request.sequences.entries()) {
@@ -169,8 +170,7 @@ function onEngineOutput(output: EngineOutput, sequence: number, turn: OpenTurn):
     case 'token':
       record.completionTokens += 1;
       if (!request.stream) break;
-      if (!turn.opened) pushAll(turn, request.writer.opening({ ...usageOf(turn), outputTokens: 0 }));
-      turn.opened = true;
+      pushOpening(turn);
       pushAll(turn, request.writer.token(sequence, output.index));
       break;
     case 'finished':
@@ -187,6 +187,12 @@ function onEngineOutput(output: EngineOutput, sequence: number, turn: OpenTurn):
     default:
       output satisfies never;
   }
+}
+
+function pushOpening(turn: OpenTurn): void {
+  if (turn.opened) return;
+  turn.opened = true;
+  pushAll(turn, turn.request.writer.opening({ ...usageOf(turn), outputTokens: 0 }));
 }
 
 function pushAll({ stream }: OpenTurn, events: readonly string[]): void {

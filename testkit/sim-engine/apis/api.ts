@@ -45,6 +45,8 @@ export interface ReplyUsage {
 
 /** Each method but `body` gives the events to write now, each complete with its final blank line. */
 export interface ReplyWriter {
+  /** The opening tells nothing of the engine's work, so that an engine may write it while a request waits. */
+  readonly opensEarly: boolean;
   /** Before the first token; `outputTokens` is 0. */
   opening(usage: ReplyUsage): readonly string[];
   /** @param index of the token within its sequence. */
@@ -90,7 +92,7 @@ export function namedEvent(type: string, fields: object): string {
 /** For APIs that never stream. */
 export function bodyOnly(body: (usage: ReplyUsage) => object): ReplyWriter {
   const none = (): readonly string[] => [];
-  return { opening: none, token: none, sequenceEnd: none, closing: none, body };
+  return { opensEarly: false, opening: none, token: none, sequenceEnd: none, closing: none, body };
 }
 
 export function nowSeconds(): number {

@@ -36,6 +36,7 @@ export function chatWriter(reply: ChatReply): ReplyWriter {
   const logprobsOf = (content: readonly number[]): object | null =>
     reply.topLogprobs === null ? null : { content: content.map((index) => tokenLogprobs(reply, index)) };
   return {
+    opensEarly: false,
     opening: () => [chunk(choice({ role: 'assistant', content: '' }, null, null), null)],
     token(_sequence, index) {
       const piece = pieces[index];

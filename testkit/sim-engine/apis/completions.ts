@@ -87,6 +87,7 @@ function completionsWriter(
   const chunk = (choices: readonly object[], usage: object | null): string =>
     dataEvent({ ...head, choices, ...(includeUsage ? { usage } : {}) });
   return {
+    opensEarly: false,
     opening: () => [],
     token(sequence, index) {
       const piece = plans[sequence]?.pieces[index];

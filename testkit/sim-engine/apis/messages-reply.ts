@@ -33,6 +33,7 @@ export function messagesWriter({ id, model, plan, calls }: MessagesReply): Reply
     namedEvent('content_block_stop', { index: blockOf(pieces, index) }),
   ];
   return {
+    opensEarly: false,
     opening: (usage) => [
       namedEvent('message_start', { message: message([], null, usage) }),
       namedEvent('ping', {}),

@@ -42,6 +42,7 @@ export function responsesWriter(reply: ResponsesReply): ReplyWriter {
     return { ...responseHead(reply, createdAt, status), output: items, usage: usageOf(usage) };
   };
   return {
+    opensEarly: true,
     opening() {
       const response = { ...responseHead(reply, createdAt, 'in_progress'), output: [], usage: null };
       return [event('response.created', { response }), event('response.in_progress', { response })];

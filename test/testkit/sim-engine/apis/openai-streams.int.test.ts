@@ -96,6 +96,28 @@ describe('responses', () => {
     ]);
   });
 
+  it('open their stream while they wait in the queue where the engine does so', async () => {
+    const { engine } = await start({ timeScale: 1, earlyHeaders: true, engine: { maxRunning: 1 } });
+    const leave = new AbortController();
+    const ask = async (): Promise<Response> => {
+      const body = { input: 'x [[sim {"answerTokens":20000}]]', stream: true };
+      return await postTo(engine, '/v1/responses', body, { signal: leave.signal });
+    };
+    const replies = [await ask(), await ask()];
+    await engine.waitFor(() => engine.state.waiting.size === 1 && engine.requests()[1]?.chunksSent === 2);
+    const { done, value } = (await replies[1]?.body?.getReader().read()) ?? { done: true };
+    expect(done).toBe(false);
+    expect(new TextDecoder().decode(value)).toMatch(/^event: response.created\n/);
+    expect(engine.requests()[1]).toMatchObject({ completionTokens: 0, status: 200, phase: 'streaming' });
+    leave.abort();
+    await engine.waitFor(({ counts }) => counts.aborted === 2);
+    engine.failNext({ kind: 'cut', afterChunks: 2 });
+    const cut = await postTo(engine, '/v1/responses', { input: 'x', stream: true });
+    expect(namedEventsOf((await readAll(cut)).text)).toHaveLength(2);
+    expect(engine.requests()[2]).toMatchObject({ phase: 'failed', completionTokens: 0 });
+    expect(engine.state.live.size).toBe(0);
+  });
+
   it('go on from an earlier one by its id, without its instructions', async () => {
     const { engine, client } = await start();
     const first = await client.responses.create({
