@@ -9,6 +9,7 @@
  * - llama.cpp answers any GET there with 404, but a POST without JSON with 400 where there is an endpoint and
  *   with 501 where the server was not started for it (`--embeddings`, `--reranking`).
  * - SGLang registers every endpoint whatever its model is, and tells in its model info whether that generates.
+ *   So did vLLM for long, without telling: where both sorts are listed, the kind of the entry decides.
  * - Servers that are none of these are not asked: their entry says what they serve, or they serve chat.
  */
 import { z } from 'zod';
@@ -34,13 +35,16 @@ const everyApi = Object.keys(pathOf) as readonly Api[];
 /** Asked beside the others: a server that does not answer it with 404 cannot be read by its status codes. */
 const controlPath = '/v1/no-such-endpoint';
 
-type Ask = (url: string, options: GetOptions) => Promise<readonly Api[] | null>;
+type Told = readonly Api[] | null;
+type Ask = (url: string, options: GetOptions, kind: ReplicaConfig['kind']) => Promise<Told>;
 
 const asks: Readonly<Record<Engine, Ask | null>> = {
-  vllm: askPage,
-  trtllm: askPage,
-  sglang: async (url, options) =>
-    narrowToModel(await askPage(url, options), await askGenerates(url, options)),
+  vllm: async (url, options, kind) => narrowToKind(await askPage(url, options), kind),
+  trtllm: async (url, options, kind) => narrowToKind(await askPage(url, options), kind),
+  sglang: async (url, options, kind) => {
+    const [told, generates] = await Promise.all([askPage(url, options), askGenerates(url, options)]);
+    return generates === null ? narrowToKind(told, kind) : narrowToModel(told, generates);
+  },
   tgi: askByGet,
   ollama: askByGet,
   llamacpp: askByPost,
@@ -53,11 +57,11 @@ export function tellsApis({ engine, apis }: ReplicaConfig): boolean {
 }
 
 /** What the replica says that it serves, of what its kind is there for; null: nothing that can be read. */
-export async function askApis(replica: ReplicaConfig, options: GetOptions): Promise<readonly Api[] | null> {
+export async function askApis(replica: ReplicaConfig, options: GetOptions): Promise<Told> {
   const ask = asks[replica.engine];
   if (ask === null) return null;
   const signal = AbortSignal.any([options.signal, AbortSignal.timeout(askTimeoutMs)]);
-  const told = await ask(replica.url, { ...options, signal });
+  const told = await ask(replica.url, { ...options, signal }, replica.kind);
   const apis = told?.filter((api) => isFor(replica.kind, api)) ?? [];
   return apis.length === 0 ? null : apis;
 }
@@ -70,14 +74,14 @@ function isFor(kind: ReplicaConfig['kind'], api: Api): boolean {
 const pageSchema = z.object({ paths: z.record(z.string(), z.looseObject({})) });
 
 /** The APIs of an OpenAPI document; null when it is none. */
-export function readPage(page: unknown): readonly Api[] | null {
+export function readPage(page: unknown): Told {
   const parsed = pageSchema.safeParse(page);
   if (!parsed.success) return null;
   const { paths } = parsed.data;
   return everyApi.filter((api) => paths[pathOf[api]]?.['post'] !== undefined);
 }
 
-async function askPage(url: string, options: GetOptions): Promise<readonly Api[] | null> {
+async function askPage(url: string, options: GetOptions): Promise<Told> {
   return readPage(await getJson(`${url}/openapi.json`, options)) ?? (await askByGet(url, options));
 }
 
@@ -97,7 +101,7 @@ export const postRule: StatusRule = { there: [400, 422, 500], absent: [404, 501]
 export function readStatuses(
   statuses: ReadonlyMap<Api | 'control', number | null>,
   { there, absent }: StatusRule,
-): readonly Api[] | null {
+): Told {
   if (statuses.get('control') !== 404) return null;
   const apis: Api[] = [];
   for (const api of everyApi) {
@@ -108,11 +112,11 @@ export function readStatuses(
   return apis;
 }
 
-async function askByGet(url: string, options: GetOptions): Promise<readonly Api[] | null> {
+async function askByGet(url: string, options: GetOptions): Promise<Told> {
   return readStatuses(await collect((path) => statusOf(`${url}${path}`, 'GET', null, options)), getRule);
 }
 
-async function askByPost(url: string, options: GetOptions): Promise<readonly Api[] | null> {
+async function askByPost(url: string, options: GetOptions): Promise<Told> {
   const status = (path: string): Promise<number | null> =>
     statusOf(`${url}${path}`, 'POST', 'which endpoints are there?', options);
   return readStatuses(await collect(status), postRule);
@@ -139,7 +143,12 @@ async function askGenerates(url: string, options: GetOptions): Promise<boolean |
 }
 
 /** Scores come from models of either sort. */
-export function narrowToModel(apis: readonly Api[] | null, generates: boolean | null): readonly Api[] | null {
-  if (apis === null || generates === null) return apis;
-  return apis.filter((api) => api === 'score' || keepsRunState(api) === generates);
+export function narrowToModel(told: Told, generates: boolean): Told {
+  return told?.filter((api) => api === 'score' || keepsRunState(api) === generates) ?? null;
+}
+
+/** No model both generates and embeds: a list with both sorts is one of all endpoints that there are. */
+export function narrowToKind(told: Told, kind: ReplicaConfig['kind']): Told {
+  if (told === null || told.every(keepsRunState) || !told.some(keepsRunState)) return told;
+  return told.filter((api) => keepsRunState(api) === (kind === 'generative'));
 }

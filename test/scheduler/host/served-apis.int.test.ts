@@ -29,6 +29,7 @@ describe('a replica without apis in its entry', () => {
   it.each<[Engine, Manner, readonly string[], readonly Api[]]>([
     ['vllm', 'fastapi', generating, ['chat', 'completions', 'responses', 'messages']],
     ['vllm', 'fastapi', pooling, ['embeddings', 'rerank', 'score']],
+    ['vllm', 'fastapi', [...generating, ...pooling], ['chat', 'completions', 'responses', 'messages']],
     ['vllm', '405', ['/v1/chat/completions', '/v1/completions'], ['chat', 'completions']],
     ['trtllm', 'fastapi', ['/v1/chat/completions', '/v1/responses'], ['chat', 'responses']],
     ['tgi', '405', ['/v1/chat/completions', '/v1/completions'], ['chat', 'completions']],

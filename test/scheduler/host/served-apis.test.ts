@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { Api } from '../../../contracts/config-file.ts';
 import {
   getRule,
+  narrowToKind,
   narrowToModel,
   postRule,
   readPage,
@@ -95,8 +96,24 @@ describe('a model that is known to generate or not', () => {
     expect(narrowToModel(apis, false)).toEqual(['embeddings', 'rerank', 'score', 'classify']);
   });
 
-  it('takes nothing away when that is not known', () => {
-    expect(narrowToModel(['chat', 'rerank'], null)).toEqual(['chat', 'rerank']);
+  it('takes nothing away from an answer that could not be read', () => {
     expect(narrowToModel(null, true)).toBeNull();
+  });
+});
+
+describe('a list with APIs of both sorts', () => {
+  it('is cut down to the kind of the entry', () => {
+    expect(narrowToKind(apis, 'generative')).toEqual(['chat', 'completions', 'responses', 'messages']);
+    expect(narrowToKind(apis, 'one-shot')).toEqual(['embeddings', 'rerank', 'score', 'classify']);
+  });
+
+  it.each<{ told: readonly Api[] | null }>([
+    { told: ['chat', 'responses'] },
+    { told: ['embeddings', 'score'] },
+    { told: [] },
+    { told: null },
+  ])('is not this one, which stays as it is: $told', ({ told }) => {
+    expect(narrowToKind(told, 'generative')).toEqual(told);
+    expect(narrowToKind(told, 'one-shot')).toEqual(told);
   });
 });
