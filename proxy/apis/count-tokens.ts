@@ -6,6 +6,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Admitted } from '../../auth/grant.ts';
 import { responseHeaders } from '../../contracts/headers.ts';
+import type { Caller } from '../../contracts/ids.ts';
 import type { PoolReplica } from '../../contracts/link-protocol.ts';
 import { tellOfRequest } from '../access-log.ts';
 import { ClientExchange } from '../client-exchange.ts';
@@ -61,6 +62,7 @@ export function createTokenCounter(context: ProxyContext): TokenCounter {
         throw new Fault('overloaded', 'too many counts at once; try again', retrySeconds);
       const body = await readBody(request, context.limits.bodyBytes);
       const home = identify(context, grant, request, body, record);
+      await takeRequest(context, record.caller);
       const [first, second] = await replicasFor(context, record.model, home, counts);
       let result = await forward(context, first, body, client, record);
       // Nothing was sent to the client and nothing was generated: another replica may as well answer.
@@ -107,6 +109,12 @@ function identify(
   record.runName = name;
   record.runBy = by;
   return context.runs.report(run, nowMs)?.replica ?? null;
+}
+
+/** A count is a request of its caller; what it counts are no input tokens, no engine reads them. */
+async function takeRequest(context: ProxyContext, caller: Caller | null): Promise<void> {
+  const limits = caller === null ? null : context.pool.rateLimitsOf(caller);
+  if (caller !== null && limits !== null) await context.limiter.take(caller, limits, 0);
 }
 
 /**

@@ -7,6 +7,7 @@ import {
   chatPath,
   closeAfterTest,
   post,
+  replica,
   startProxy,
   startStack,
   until,
@@ -55,6 +56,18 @@ describe('a caller that has used up its requests', () => {
     const other = await ask(proxy, 'desk');
     expect(Object.keys(other.headers).filter((name) => name.startsWith('x-ratelimit'))).toEqual([]);
   });
+});
+
+it('a count of tokens is a request like others, and takes no tokens', async () => {
+  const { proxy, engine } = await startStack({
+    rateLimits: { farm: { requestsPerMinute: 2, inputTokensPerMinute: 10 } },
+    pool: ([only]) => [replica('engine-0', only?.url ?? '', { apis: ['chat', 'messages'] })],
+  });
+  engine.answer((call) => call.json(200, { input_tokens: 500 }));
+  const body = JSON.stringify({ model: 'm-test', max_tokens: 1, ...promptOf(500) });
+  const count = async (): Promise<number | undefined> =>
+    (await post(proxy, '/v1/messages/count_tokens', body, { 'x-fermata-caller': 'farm' }).head).statusCode;
+  expect([await count(), await count(), await count()]).toEqual([200, 200, 429]);
 });
 
 describe('the limits for everyone', () => {
