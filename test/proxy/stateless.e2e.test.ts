@@ -59,8 +59,13 @@ describe('real llama.cpp engines', () => {
       },
       { timeout: 20_000, interval: 50 },
     );
-    const { data } = await client.models.list();
-    expect(data.map(({ id }) => id)).toEqual(['talks', 'embeds']);
+    const { data } = (await (await fetch(`${proxy.url}/v1/models`)).json()) as {
+      data: { id: string; fermata: { replicas: { apis: string[] }[] } }[];
+    };
+    expect(data.map(({ id, fermata }) => [id, fermata.replicas[0]?.apis.includes('embeddings')])).toEqual([
+      ['talks', false],
+      ['embeds', true],
+    ]);
   });
 
   it('serve embeddings of one and of several texts', async () => {
