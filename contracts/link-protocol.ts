@@ -38,6 +38,11 @@ export const turnSpecSchema = z.strictObject({
   prefix: z.array(z.string().max(32)).max(64),
   /** `x-fermata-turn`: makes a client's retry recognisable. */
   turnNumber: z.int().min(0).optional(),
+  /**
+   * It goes on from a response that one replica stores, so no other can serve it: the one named, or, where its
+   * proxy does not know, that of its run's last turn.
+   */
+  stored: z.strictObject({ replica: replicaIdSchema.nullable() }).optional(),
 });
 export type TurnSpec = z.infer<typeof turnSpecSchema>;
 

@@ -22,6 +22,8 @@ export const mutants: readonly Mutant[] = [
   mutant('health', 'admission.ts', 'replica.member && replica.healthy === true', 'replica.member'),
   mutant('affinity', 'routes.ts', 'return isResidentOn(run, replica) ? replica : null;', 'return null;'),
   mutant('affinity-unhealthy', 'routes.ts', 'replica.healthy === false || ', ''),
+  mutant('stored', 'routes.ts', 'stored === undefined || run === null', 'true'),
+  mutant('stored-keeper', 'routes.ts', 'stored.replica ?? homeOf(run, model)', 'homeOf(run, model)'),
   mutant(
     'class-order',
     'order.ts',

@@ -10,7 +10,8 @@ import type { CallerQueue, CallerState, Lane, Route, Run, SchedulerState, Strand
 /** Puts a held turn where it stands; its route is looked at again in this step. */
 export function enqueue(state: SchedulerState, turn: Turn): void {
   const { run, caller, spec, countsAs } = turn;
-  const key = `${countsAs} ${spec.api} ${caller.id.length} ${caller.id} ${spec.model ?? ''}`;
+  const stored = spec.stored === undefined ? '' : `stored ${spec.stored.replica ?? ''}`;
+  const key = `${countsAs} ${spec.api} ${stored} ${caller.id.length} ${caller.id} ${spec.model ?? ''}`;
   let strand = run?.strands.get(key);
   if (strand === undefined) {
     strand = {
@@ -20,6 +21,7 @@ export function enqueue(state: SchedulerState, turn: Turn): void {
       model: spec.model,
       api: spec.api,
       class: countsAs,
+      stored: spec.stored,
       turns: new Heap<Turn>(turnBefore),
       queue: null,
       inQueue: null,

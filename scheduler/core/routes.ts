@@ -1,6 +1,6 @@
 /**
- * Which replicas a turn may go to (rules 1 and 3): by model and API, or the one replica to which its run
- * is pinned. Health and room are not asked here but at admission.
+ * Which replicas a turn may go to (rules 1 and 3): by model and API, the one replica to which its run is
+ * pinned, or the one that stores what it goes on from. Health and room are not asked here but at admission.
  */
 import { keepsRunState, servedApis, type Api } from '../../contracts/config-file.ts';
 import { callerQueueBefore } from './order.ts';
@@ -73,9 +73,8 @@ export function knowledgeOf(
 
 /** Where the next turn of a run for this model must go; null: it is free to move. */
 export function pinOf(state: SchedulerState, run: Run, model: string | null, api: Api): Replica | null {
-  const id = homeOf(run, model);
-  const replica = id === null ? undefined : state.replicas.get(id);
-  if (replica === undefined || replica.healthy === false || !serves(replica, model, api)) return null;
+  const replica = ableReplica(state, homeOf(run, model), model, api);
+  if (replica === null) return null;
   return isResidentOn(run, replica) ? replica : null;
 }
 
@@ -84,28 +83,48 @@ export function homeOf(run: Run, model: string | null): Replica['id'] | null {
   return run.homes.get(model ?? '')?.replica ?? run.lastReplica;
 }
 
+/**
+ * The replica that stores what a strand goes on from; null: nothing, or it cannot serve it any more. What is of
+ * no run goes on from nothing.
+ */
+function keeperOf(state: SchedulerState, { run, model, api, stored }: Strand): Replica | null {
+  if (stored === undefined || run === null) return null;
+  return ableReplica(state, stored.replica ?? homeOf(run, model), model, api);
+}
+
+function ableReplica(
+  state: SchedulerState,
+  id: Replica['id'] | null,
+  model: string | null,
+  api: Api,
+): Replica | null {
+  const replica = id === null ? undefined : state.replicas.get(id);
+  if (replica === undefined || replica.healthy === false || !serves(replica, model, api)) return null;
+  return replica;
+}
+
 /** The route on which a strand stands now. */
 export function routeFor(state: SchedulerState, strand: Strand): Route {
-  const pin = strand.run === null ? null : pinOf(state, strand.run, strand.model, strand.api);
-  if (pin !== null) return obtainRoute(state, `replica ${pin.id}`, pin, null, null);
-  const key = `model ${strand.api} ${strand.model ?? ''}`;
-  return obtainRoute(state, key, null, strand.model, strand.api);
+  const { model, api } = strand;
+  const pinnedTo = strand.run === null ? null : pinOf(state, strand.run, model, api);
+  const keptBy = keeperOf(state, strand);
+  if (pinnedTo !== null && (keptBy === null || keptBy === pinnedTo)) {
+    return obtainRoute(state, `replica ${pinnedTo.id}`, { pinnedTo, keptBy: null, model: null, api: null });
+  }
+  const key = `model ${api} ${keptBy?.id ?? ''} ${model ?? ''}`;
+  return obtainRoute(state, key, { pinnedTo: null, keptBy, model, api });
 }
 
 function obtainRoute(
   state: SchedulerState,
   key: string,
-  pinnedTo: Replica | null,
-  model: string | null,
-  api: Api | null,
+  leads: Pick<Route, 'pinnedTo' | 'keptBy' | 'model' | 'api'>,
 ): Route {
   const known = state.routes.get(key);
   if (known !== undefined) return known;
   const route: { -readonly [K in keyof Route]: Route[K] } = {
     key,
-    pinnedTo,
-    model,
-    api,
+    ...leads,
     replicas: [],
     lanes: [] as unknown as Route['lanes'],
   };
@@ -121,10 +140,12 @@ function createLane(route: Route, rank: number): Lane {
 
 function connect(state: SchedulerState, route: Route): void {
   for (const replica of route.replicas) replica.routes.delete(route);
-  const { pinnedTo, model, api } = route;
+  const { pinnedTo, keptBy, model, api } = route;
   if (pinnedTo !== null) route.replicas = pinnedTo.member ? [pinnedTo] : [];
-  else if (api !== null)
-    route.replicas = [...state.replicas.values()].filter((replica) => serves(replica, model, api));
+  else if (api !== null) {
+    const able = keptBy === null ? [...state.replicas.values()] : [keptBy];
+    route.replicas = able.filter((replica) => serves(replica, model, api));
+  }
   for (const replica of route.replicas) replica.routes.add(route);
 }
 

@@ -181,7 +181,10 @@ export interface Turn {
   silence: HeapEntry<Turn> | null;
 }
 
-/** Held turns of one run (or one turn without a run) alike in model, API, class and caller. Never empty. */
+/**
+ * Held turns of one run (or one turn without a run) alike in model, API, class, caller and in what they go on
+ * from. Never empty.
+ */
 export interface Strand {
   readonly key: string;
   readonly run: Run | null;
@@ -189,6 +192,7 @@ export interface Strand {
   readonly model: string | null;
   readonly api: Api;
   readonly class: ServiceClass;
+  readonly stored: TurnSpec['stored'];
   readonly turns: Heap<Turn>;
   queue: CallerQueue | null;
   inQueue: HeapEntry<Strand> | null;
@@ -214,6 +218,8 @@ export interface Route {
   readonly key: string;
   /** The replica whose resident runs wait here; null: any of `replicas` will do. */
   readonly pinnedTo: Replica | null;
+  /** The replica that stores what the turns here go on from: only that one will do; null: no such turns. */
+  readonly keptBy: Replica | null;
   readonly model: string | null;
   readonly api: Api | null;
   replicas: readonly Replica[];

@@ -6,7 +6,7 @@ import { mayTake, mustWaitFor } from '../../../scheduler/core/precedence.ts';
 import { firstOf } from '../../../scheduler/core/queue.ts';
 import { laneRank, turnBefore } from '../../../scheduler/core/order.ts';
 import { keepsRunState } from '../../../contracts/config-file.ts';
-import { pinOf, serves } from '../../../scheduler/core/routes.ts';
+import { homeOf, pinOf, serves } from '../../../scheduler/core/routes.ts';
 import { prefixBlockTokens } from '../../../scheduler/core/limits.ts';
 import type { Context } from '../../../scheduler/core/ledger.ts';
 import type { Lane, Replica, Run, SchedulerState, Turn } from '../../../scheduler/core/state.ts';
@@ -172,10 +172,17 @@ function misplaced(state: SchedulerState, held: readonly Turn[]): string[] {
   for (const turn of held) {
     const { run, spec } = turn;
     const pin = run === null ? null : pinOf(state, run, spec.model, spec.api);
+    const keeper = keeperOf(state, turn);
+    const wanted = keeper === null || keeper === pin ? pin : null;
     const lane = turn.strand?.queue?.lane;
     const rank = laneRank(turn.countsAs, run !== null && run.lastReplica !== null);
-    if (lane?.route.pinnedTo !== pin && (lane?.route.pinnedTo ?? null) !== pin) {
+    if (lane?.route.pinnedTo !== wanted && (lane?.route.pinnedTo ?? null) !== wanted) {
       broken.push(`${spec.turn} stands on ${lane?.route.key ?? 'no route'}, its pin is ${pin?.id ?? 'none'}`);
+    }
+    if (wanted === null && (lane?.route.keptBy ?? null) !== keeper) {
+      broken.push(
+        `${spec.turn} stands on ${lane?.route.key ?? 'no route'}, its keeper is ${keeper?.id ?? 'none'}`,
+      );
     }
     if (lane?.rank !== rank) broken.push(`${spec.turn} stands in lane ${String(lane?.rank)}, not ${rank}`);
     if (run === null && keepsRunState(spec.api)) broken.push(`${spec.turn} has no run`);
@@ -213,9 +220,19 @@ function idleThoughWanted(state: SchedulerState, held: readonly Turn[]): string[
 
 export function eligible(state: SchedulerState, turn: Turn): Replica[] {
   const { run, spec } = turn;
-  const pin = run === null ? null : pinOf(state, run, spec.model, spec.api);
+  const pin = keeperOf(state, turn) ?? (run === null ? null : pinOf(state, run, spec.model, spec.api));
   if (pin !== null) return [pin];
   return [...state.replicas.values()].filter((replica) => serves(replica, spec.model, spec.api));
+}
+
+/** The replica that stores what a turn goes on from, while it can serve it. */
+function keeperOf(state: SchedulerState, { run, spec }: Turn): Replica | null {
+  if (spec.stored === undefined || run === null) return null;
+  const id = spec.stored.replica ?? homeOf(run, spec.model);
+  const keeper = [...state.replicas.values()].find((replica) => replica.id === id);
+  return keeper?.healthy !== false && keeper !== undefined && serves(keeper, spec.model, spec.api)
+    ? keeper
+    : null;
 }
 
 function turnsOf(lane: Lane): Turn[] {

@@ -30,6 +30,8 @@ export interface TurnFields {
   readonly model?: string | null;
   readonly api?: TurnSpec['api'];
   readonly turnNumber?: number;
+  /** It goes on from what this replica stores; null: from what its run's last replica does. */
+  readonly storedOn?: string | null;
   readonly promptTokens?: number;
   readonly maxTokens?: number;
   readonly prefix?: readonly string[];
@@ -61,6 +63,7 @@ export function spec(turn: string, fields: TurnFields = {}): TurnSpec {
     maxTokens: fields.maxTokens ?? null,
     prefix: [...(fields.prefix ?? [])],
     ...(fields.turnNumber === undefined ? {} : { turnNumber: fields.turnNumber }),
+    ...(fields.storedOn === undefined ? {} : { stored: { replica: fields.storedOn as ReplicaId | null } }),
   };
 }
 

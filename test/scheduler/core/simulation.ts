@@ -543,6 +543,7 @@ export class Simulation {
         prefix: prefixOf(agent),
         ...this.#askedFor(agent),
         ...(this.#chance(0.5) ? { turnNumber: agent.turns % 4 } : {}),
+        ...(this.#chance(0.05) ? { storedOn: this.#members[this.#upTo(4)]?.id ?? null } : {}),
       }),
       agent: index,
       sinceMs: this.#nowMs,
