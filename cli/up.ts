@@ -4,6 +4,7 @@
  */
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { readTokens } from '../auth/tokens-file.ts';
 import { engineChoices, type EngineChoice } from './embedded-pool.ts';
 import { startStack, type Stack } from './embedded-stack.ts';
 import { openLog } from './log-file.ts';
@@ -26,6 +27,8 @@ export async function up(args: readonly string[], environment: Environment): Pro
   const options = parseUpArguments(args);
   const settings = parseSettings(environment);
   const config = options.engine === null ? await readConfigFile(options.config ?? settings.configPath) : null;
+  // Told before anything is started.
+  if (settings.tokensFile !== null) await readTokens(settings.tokensFile);
   const stopRequested = waitForSignal();
   const stack = await startStack({
     settings,

@@ -27,6 +27,7 @@ describe('fermata up', () => {
   it('leaves no process behind on Ctrl-C, and the next start finds the runs of the first', async () => {
     const first = start();
     const ready = await first.ready;
+    expect(first.stderr().split('everyone is let in')).toHaveLength(2);
     const client = await connectModern(ready.mcpUrl);
     const { handle } = await client.call('spawn', { task: 'Where does the Nile end?' });
     const awaited = await client.call('await', { handles: [handle], timeoutSeconds: 60 });

@@ -48,6 +48,19 @@ describe('settings', () => {
   });
 
   it('let an open bind through when it is allowed by name', () => {
-    expect(parseSettings({ FERMATA_HOST: '0.0.0.0', FERMATA_ALLOW_OPEN: '1' }).host).toBe('0.0.0.0');
+    for (const guard of [
+      { FERMATA_ALLOW_OPEN: '1' },
+      { FERMATA_TOKEN: '0123456789abcdef' },
+      { FERMATA_TOKENS_FILE: 'tokens.yaml' },
+    ]) {
+      expect(parseSettings({ FERMATA_HOST: '0.0.0.0', ...guard }).host).toBe('0.0.0.0');
+    }
+    for (const nothing of [
+      {},
+      { FERMATA_ALLOW_OPEN: '0' },
+      { FERMATA_TOKEN: ' ', FERMATA_TOKENS_FILE: '' },
+    ]) {
+      expect(() => parseSettings({ FERMATA_HOST: '0.0.0.0', ...nothing })).toThrow(SettingsFault);
+    }
   });
 });
