@@ -43,7 +43,8 @@ export async function ensureNpmPackage(
       timeoutMs: npmTimeoutMs,
     });
     if (done.code !== 0) {
-      const why = done.output.split('\n').find((line) => line.includes('npm error')) ?? 'no reason given';
+      const lines = done.output.split('\n').filter((line) => line.trim() !== '');
+      const why = lines.find((line) => line.includes('npm error')) ?? lines.at(-1) ?? 'it printed nothing';
       throw new SetupFault(
         `${wanted.purpose} could not be fetched with npm (${why.trim().slice(0, 300)}); check the network and run it again`,
       );
