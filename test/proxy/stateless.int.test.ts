@@ -2,6 +2,7 @@
 import { createServer, type AddressInfo } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { apiSchema } from '../../contracts/config-file.ts';
+import { startSimEngine } from '../../testkit/sim-engine/host.ts';
 import { startRealScheduler } from './real-scheduler.ts';
 import { startScriptedEngine, type EngineCall, type ScriptedEngine } from './scripted-engine.ts';
 import {
@@ -315,4 +316,29 @@ describe('with a real scheduler', () => {
     const status = (await (await fetch(`${scheduler.url}/status`)).json()) as { runs: unknown[] };
     expect(status.runs).toEqual([]);
   });
+});
+
+it('reaches a simulated engine that was asked what it serves, and nothing that it does not', async () => {
+  const sim = await startSimEngine({ kind: 'one-shot', model: 'm-test', timeScale: 0 });
+  closeAfterTest(() => sim.close());
+  const scheduler = await startRealScheduler([{ id: 'r0', url: sim.url, engine: 'vllm' } as never]);
+  const { proxy, log } = await startProxy(scheduler.url);
+  for (const [at, , text] of endpoints) {
+    const answered = await ask(proxy, at, text.replace(', "dimensions":1e1', ''));
+    expect([at, answered.status]).toEqual([at, 200]);
+    const { usage } = JSON.parse(answered.text) as { usage: { prompt_tokens: number } };
+    await until(() => log.some((line) => line['tokensIn'] === usage.prompt_tokens), 'its usage is logged');
+  }
+  const refused = await ask(proxy, '/v1/completions', '{"model":"m-test","prompt":"a"}');
+  expect([refused.status, refused.text]).toEqual([
+    404,
+    expect.stringContaining("no replica serves completions for model 'm-test'; r0 serves embeddings,"),
+  ]);
+  expect(sim.requests().map(({ path: asked }) => asked)).toEqual([
+    '/v1/embeddings',
+    '/v1/rerank',
+    '/v1/rerank',
+    '/v1/rerank',
+    '/v1/score',
+  ]);
 });
