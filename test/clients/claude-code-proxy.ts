@@ -39,11 +39,15 @@ export interface ClaudeProxyOptions extends ClaudeCodeOptions {
 }
 
 const sendFiller =
-  (proxyUrl: string): SendFiller =>
+  ({ proxyUrl, token }: ClaudeProxyOptions): SendFiller =>
   async (run, signal) => {
     const response = await fetch(`${proxyUrl}/v1/messages`, {
       method: 'POST',
-      headers: { 'content-type': 'application/json', 'x-fermata-run-id': run },
+      headers: {
+        authorization: `Bearer ${token}`,
+        'content-type': 'application/json',
+        'x-fermata-run-id': run,
+      },
       body: JSON.stringify({
         model: models.main,
         max_tokens: 16,
@@ -70,7 +74,7 @@ type NextReply = (request: MessagesRequest, headers: MessagesTurn['headers']) =>
 /** Plays a session over the pair, and keeps its replica the busier one from its first turn on. */
 function play(options: ClaudeProxyOptions, next: NextReply): { session: Session; crowd: Crowd } {
   const session: Session = { requests: 0, sides: 0, backAtTheBusier: 0, failedTools: [], tools: [] };
-  const crowd = new Crowd(sendFiller(options.proxyUrl));
+  const crowd = new Crowd(sendFiller(options));
   options.pair.play(async (replica, { request, headers }) => {
     if (JSON.stringify(request.messages).includes(filler)) {
       await crowd.hold(replica);
@@ -92,15 +96,13 @@ function play(options: ClaudeProxyOptions, next: NextReply): { session: Session;
 }
 
 const settings = {
-  // A token of fermata's goes here, where it has any.
-  ANTHROPIC_AUTH_TOKEN: 'unused',
   ANTHROPIC_MODEL: models.main,
   ANTHROPIC_DEFAULT_HAIKU_MODEL: models.small,
 };
 
 function ofTheSession(pair: MessagesPair): (turn: LoggedTurn) => boolean {
   const ids = pair.replicas.map(({ id }) => id);
-  return (turn) => ids.includes(turn.replica ?? '') && turn.run?.startsWith(fillerPrefix) !== true;
+  return (turn) => ids.includes(turn.replica ?? '') && turn.runName?.startsWith(fillerPrefix) !== true;
 }
 
 /** The bars of a session as one run; `pauses` are the replies of the script that used tools. */
@@ -150,10 +152,14 @@ function wordsIn(request: MessagesRequest): string[] {
 }
 
 /** Asks the proxy to count tokens, as Claude Code does in the middle of a session. */
-async function countTokens(proxyUrl: string, sessionId: string): Promise<number> {
+async function countTokens({ proxyUrl, token }: ClaudeProxyOptions, sessionId: string): Promise<number> {
   const response = await fetch(`${proxyUrl}/v1/messages/count_tokens`, {
     method: 'POST',
-    headers: { 'content-type': 'application/json', 'x-claude-code-session-id': sessionId },
+    headers: {
+      authorization: `Bearer ${token}`,
+      'content-type': 'application/json',
+      'x-claude-code-session-id': sessionId,
+    },
     body: JSON.stringify({ model: models.main, messages: [{ role: 'user', content: 'How long is this?' }] }),
   });
   const body: unknown = await response.json();
@@ -169,7 +175,7 @@ export async function driveClaudeCodeProxy(options: ClaudeProxyOptions): Promise
   const { session, crowd } = play(options, async (request, headers) => {
     const uses = toolUsesOf(request);
     if (uses.length === 2) {
-      counted = await countTokens(options.proxyUrl, String(headers['x-claude-code-session-id']));
+      counted = await countTokens(options, String(headers['x-claude-code-session-id']));
     }
     const step = steps[uses.length];
     if (step === undefined) return [{ type: 'text', text: `It says: ${uses.at(-1)?.result ?? ''}` }];
@@ -183,7 +189,7 @@ export async function driveClaudeCodeProxy(options: ClaudeProxyOptions): Promise
       baseUrl: options.proxyUrl,
       task: 'Put the words of both notes into both.txt and tell me what it says.',
       allowedTools: 'Read,Bash,Write',
-      env: { ...options.env, ...settings },
+      env: { ...options.env, ...settings, ANTHROPIC_AUTH_TOKEN: options.token },
       timeoutMs: options.timeoutMs,
       signal: options.signal,
       files: notes,
@@ -222,7 +228,11 @@ export async function driveClaudeCodeBothDoors(options: ClaudeProxyOptions): Pro
   const seen = noSubAgentsSeen();
   const { session, crowd } = play(options, async (request) => nextSubAgentsReply(request, seen));
   const before = options.log.runs(ofTheSession(options.pair)).map(({ run }) => run);
-  const ended = await runSubAgentsSession(options, options.proxyUrl, settings);
+  const ended = await runSubAgentsSession(options, options.proxyUrl, {
+    ...settings,
+    // The other way to send a token: as x-api-key.
+    ANTHROPIC_API_KEY: options.token,
+  });
   await crowd.disperse();
   const ours = (turn: LoggedTurn): boolean =>
     ofTheSession(options.pair)(turn) && !before.includes(turn.run ?? '');

@@ -16,6 +16,7 @@ import type { MessagesRequest } from './messages-endpoint.ts';
 export interface ClaudeCodeOptions {
   readonly program: string;
   readonly mcpUrl: string;
+  readonly token: string;
   /** Added to an environment that is otherwise empty but for a search path. */
   readonly env: Readonly<Record<string, string>>;
   readonly timeoutMs: number;
@@ -134,7 +135,7 @@ export async function runSubAgentsSession(
     baseUrl,
     task: 'Ask three sub-agents for one topic each and tell me when all have answered.',
     allowedTools: 'mcp__fermata',
-    mcpUrl: options.mcpUrl,
+    mcp: { url: options.mcpUrl, token: options.token },
     env: { ...options.env, ...env },
     timeoutMs: options.timeoutMs,
     signal: options.signal,

@@ -15,13 +15,17 @@ export interface ClaudeSession {
   readonly task: string;
   readonly allowedTools: string;
   /** Absent: no MCP server. */
-  readonly mcpUrl?: string;
+  readonly mcp?: { readonly url: string; readonly token: string };
   /** Added to an environment that is otherwise empty but for a search path. */
   readonly env: Readonly<Record<string, string>>;
   readonly timeoutMs: number;
   readonly signal: AbortSignal;
   /** Text by name of the files that lie in the working folder at its start. */
   readonly files?: Readonly<Record<string, string>>;
+}
+
+function serverOf({ url, token }: NonNullable<ClaudeSession['mcp']>): object {
+  return { type: 'http', url, headers: { Authorization: `Bearer ${token}` } };
 }
 
 /** @param prepare told of the working folder before the session begins, and after it has ended. */
@@ -33,7 +37,7 @@ export async function runClaudeSession(
   try {
     const [home, cwd, mcpConfig] = [join(folder, 'home'), join(folder, 'work'), join(folder, 'mcp.json')];
     await Promise.all([mkdir(home), mkdir(cwd)]);
-    const servers = session.mcpUrl === undefined ? {} : { fermata: { type: 'http', url: session.mcpUrl } };
+    const servers = session.mcp === undefined ? {} : { fermata: serverOf(session.mcp) };
     await writeFile(mcpConfig, JSON.stringify({ mcpServers: servers }));
     for (const [name, text] of Object.entries(session.files ?? {})) await writeFile(join(cwd, name), text);
     prepare.before?.(cwd);

@@ -3,6 +3,7 @@
  * of its own that goes when it closes. The pool has two simulated engines, for sub-agents and frameworks,
  * and two replicas of each scripted one, for the loops of the agents.
  */
+import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -18,12 +19,15 @@ import { startResponsesPair } from './codex.ts';
 import type { ResponsesPair } from './codex.ts';
 import { startOpenCodeEngine } from './opencode.ts';
 import type { OpenCodeEngine } from './opencode.ts';
+import { limitedCaller } from './sdk-smoke.ts';
 import { TurnLog } from './turn-log.ts';
 
 export interface ClientStack {
   readonly mcpUrl: string;
   readonly proxyUrl: string;
   readonly schedulerUrl: string;
+  /** FERMATA_TOKEN: every door is closed without it. */
+  readonly token: string;
   readonly scriptedEngine: OpenCodeEngine;
   readonly messagesPair: MessagesPair;
   readonly responsesPair: ResponsesPair;
@@ -58,12 +62,14 @@ export async function startClientStack(options: ClientStackOptions): Promise<Cli
     const messagesPair = keep(await startMessagesPair());
     const responsesPair = keep(await startResponsesPair());
     const simulated = [keep(await startSimEngine()), keep(await startSimEngine())];
+    const token = randomBytes(24).toString('hex');
     const ports = ['PROXY', 'MCP', 'SCHEDULER', 'WORKER', 'TEMPORAL', 'TEMPORAL_UI'];
     const stack = keep(
       await startStack({
         settings: parseSettings({
           ...Object.fromEntries(ports.map((port) => [`FERMATA_${port}_PORT`, '0'])),
           FERMATA_STATE_DIR: stateDir,
+          FERMATA_TOKEN: token,
         }),
         toolsDir: options.toolsDir,
         environment: options.environment,
@@ -76,6 +82,7 @@ export async function startClientStack(options: ClientStackOptions): Promise<Cli
             ...responsesPair.replicas.map((replica) => ({ ...replica, apis: ['responses'] })),
           ],
           tools: { mcpServers: { testkit: { type: 'http', url: toolServer.url } } },
+          callers: { [limitedCaller]: { requestsPerMinute: 1 } },
         }),
         engine: 'simulated',
         separate: false,
@@ -84,7 +91,8 @@ export async function startClientStack(options: ClientStackOptions): Promise<Cli
       }),
     );
     const { mcpUrl, proxyUrl, schedulerUrl } = stack;
-    return { mcpUrl, proxyUrl, schedulerUrl, scriptedEngine, messagesPair, responsesPair, log, close };
+    const urls = { mcpUrl, proxyUrl, schedulerUrl };
+    return { ...urls, token, scriptedEngine, messagesPair, responsesPair, log, close };
   } catch (error) {
     await close();
     throw error;

@@ -12,6 +12,7 @@ export interface CodexSession {
   readonly program: string;
   readonly proxyUrl: string;
   readonly model: string;
+  readonly token: string;
   readonly task: string;
   /** Absent: no MCP server. */
   readonly mcpUrl?: string;
@@ -56,7 +57,7 @@ export async function runCodexSession(session: CodexSession): Promise<Ended> {
       ['exec', '--skip-git-repo-check', '--dangerously-bypass-approvals-and-sandbox', session.task],
       {
         cwd,
-        env: { ...session.env, HOME: home, TMPDIR: folder, FERMATA_TOKEN: 'unused' },
+        env: { ...session.env, HOME: home, TMPDIR: folder, FERMATA_TOKEN: session.token },
         timeoutMs: session.timeoutMs,
         signal: session.signal,
       },

@@ -33,6 +33,7 @@ export interface CodexOptions {
   readonly program: string;
   readonly proxyUrl: string;
   readonly mcpUrl: string;
+  readonly token: string;
   readonly pair: ResponsesPair;
   readonly log: TurnLog;
   /** Added to an environment that is otherwise empty but for a search path. */
@@ -42,11 +43,15 @@ export interface CodexOptions {
 }
 
 const sendFiller =
-  (proxyUrl: string): SendFiller =>
+  ({ proxyUrl, token }: CodexOptions): SendFiller =>
   async (run, signal) => {
     const response = await fetch(`${proxyUrl}/v1/responses`, {
       method: 'POST',
-      headers: { 'content-type': 'application/json', 'x-fermata-run-id': run },
+      headers: {
+        authorization: `Bearer ${token}`,
+        'content-type': 'application/json',
+        'x-fermata-run-id': run,
+      },
       body: JSON.stringify({ model, input: filler }),
       signal,
     });
@@ -66,7 +71,7 @@ type NextReply = (turn: ResponsesTurn, calls: readonly FunctionCall[]) => readon
 /** Plays sessions over the pair: their first turns wait for each other, then one replica is kept busy. */
 function play(options: CodexOptions, sessions: number, next: NextReply): { seen: Seen; crowd: Crowd } {
   const seen: Seen = { requests: 0, backAtTheBusier: 0, calls: new Map() };
-  const crowd = new Crowd(sendFiller(options.proxyUrl));
+  const crowd = new Crowd(sendFiller(options));
   const allHere = new AbortController();
   let crowded: Promise<boolean> | null = null;
   options.pair.play(async (replica, turn) => {
@@ -94,7 +99,7 @@ async function runsOf(options: CodexOptions, seen: Seen, earlier: readonly strin
   const ids = options.pair.replicas.map(({ id }) => id);
   const ours = (turn: LoggedTurn): boolean =>
     ids.includes(turn.replica ?? '') &&
-    turn.run?.startsWith(fillerPrefix) !== true &&
+    turn.runName?.startsWith(fillerPrefix) !== true &&
     !earlier.includes(turn.run ?? '');
   await options.log.until(seen.requests, ours);
   return options.log.runs((turn) => ours(turn) && turn.api === 'responses');

@@ -95,9 +95,14 @@ export async function startOpenCodeEngine(): Promise<OpenCodeEngine> {
 }
 
 /** The runs on the scripted replicas, once none has a turn in flight; what there is after 10 s. */
-async function runsOn(schedulerUrl: string, replicas: readonly string[]): Promise<RunStatusEntry[]> {
+async function runsOn(
+  { schedulerUrl, token }: OpenCodeOptions,
+  replicas: readonly string[],
+): Promise<RunStatusEntry[]> {
   for (let attempt = 1; ; attempt += 1) {
-    const response = await fetch(`${schedulerUrl}/status`);
+    const response = await fetch(`${schedulerUrl}/status`, {
+      headers: { authorization: `Bearer ${token}` },
+    });
     const { runs } = schedulerStatusSchema.parse(await response.json());
     const ours = runs.filter((run) => run.replicas.some((id) => replicas.includes(id)));
     const settled = ours.length > 0 && ours.every((run) => run.phase === 'idle' || run.phase === 'paused');
@@ -136,13 +141,14 @@ export interface OpenCodeOptions {
   readonly engine: OpenCodeEngine;
   readonly proxyUrl: string;
   readonly schedulerUrl: string;
+  readonly token: string;
   /** Added to an environment that is otherwise empty but for a search path. */
   readonly env: Readonly<Record<string, string>>;
   readonly timeoutMs: number;
   readonly signal: AbortSignal;
 }
 
-const configOf = (proxyUrl: string): object => ({
+const configOf = ({ proxyUrl, token }: OpenCodeOptions): object => ({
   $schema: 'https://opencode.ai/config.json',
   autoupdate: false,
   share: 'disabled',
@@ -151,7 +157,7 @@ const configOf = (proxyUrl: string): object => ({
     fermata: {
       npm: '@ai-sdk/openai-compatible',
       name: 'fermata',
-      options: { baseURL: `${proxyUrl}/v1`, apiKey: 'unused' },
+      options: { baseURL: `${proxyUrl}/v1`, apiKey: token },
       models: { [scriptedModel]: { name: scriptedModel } },
     },
   },
@@ -164,7 +170,7 @@ export async function driveOpenCode(options: OpenCodeOptions): Promise<ClientRes
     const [home, cwd] = [join(folder, 'home'), join(folder, 'work')];
     await Promise.all([mkdir(home), mkdir(cwd)]);
     await writeFile(join(cwd, 'note.txt'), `${note}\n`);
-    await writeFile(join(cwd, 'opencode.json'), JSON.stringify(configOf(options.proxyUrl)));
+    await writeFile(join(cwd, 'opencode.json'), JSON.stringify(configOf(options)));
     engine.readFrom(join(cwd, 'note.txt'));
     const ended = await runBounded(
       options.program,
@@ -185,7 +191,7 @@ export async function driveOpenCode(options: OpenCodeOptions): Promise<ClientRes
       },
     );
     const runs = await runsOn(
-      options.schedulerUrl,
+      options,
       engine.replicas.map(({ id }) => id),
     );
     return { bars: barsOf(engine, runs, ended), ended: [ended], seen: { turns: engine.turns, runs } };

@@ -57,6 +57,7 @@ function ofJs(name: string): Scenario {
         args: [join(folder, 'programs', `${name}.mjs`)],
         cwd: folder,
         proxyUrl: stack.proxyUrl,
+        token: stack.token,
         model: simulatedModel,
         log: stack.log,
         ...rest,
@@ -77,6 +78,7 @@ function ofPython(name: string, packages: Readonly<Record<string, string>>): Sce
         args: [join(folder, 'programs', `${name}.py`)],
         cwd: dirname(folder),
         proxyUrl: stack.proxyUrl,
+        token: stack.token,
         model: simulatedModel,
         log: stack.log,
         ...rest,
@@ -88,7 +90,7 @@ export const scenarios: readonly Scenario[] = [
   ofClient(
     claudeCode,
     '',
-    async (program, { stack, ...rest }) => await driveClaudeCode({ program, mcpUrl: stack.mcpUrl, ...rest }),
+    async (program, { stack, ...rest }) => await driveClaudeCode({ ...stack, program, ...rest }),
   ),
   ofClient(
     claudeCode,
@@ -125,6 +127,9 @@ export const scenarios: readonly Scenario[] = [
   ofJs('langchain-js'),
   ofJs('anthropic-js'),
   ofPython('openai-python', { openai: '3.57.0' }),
+  ofPython('langchain-python', { 'langchain-openai': '1.7.4' }),
+  ofPython('openai-agents', { 'openai-agents': '0.24.0' }),
+  ofPython('pydantic-ai', { 'pydantic-ai-slim[openai]': '2.68.0' }),
 ];
 
 /** @throws RangeError that names what is known, when a name is neither a scenario's nor a group's. */

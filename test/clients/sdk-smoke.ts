@@ -25,10 +25,12 @@ const toldSchema = z.object({
   ),
   unknownModel: failureSchema.nullable(),
   rateLimit: failureSchema.nullable(),
+  ownRateLimit: failureSchema.nullable(),
 });
 type Told = z.infer<typeof toldSchema>;
 
 const word = 'heron';
+const ownLimitWords = 'requests a minute';
 const unknownModelWords = "serves model 'no-such-model'";
 
 /** The last line of the output that is what a program tells; null when there is none. */
@@ -60,7 +62,7 @@ function loopBars(name: string, told: Told | null, runs: readonly LoggedRun[]): 
     bar(`${name} runs in the access log`, runs.length, '=', 4),
     bar(
       `${name} runs with a header, of two turns and a pause`,
-      ofLog((run) => isOnePausedRun(run) && loops.some((loop) => loop.run === run.run)),
+      ofLog((run) => isOnePausedRun(run) && loops.some((loop) => loop.run === run.name)),
       '=',
       2,
     ),
@@ -101,9 +103,18 @@ export function smokeBars(name: string, told: Told | null, runs: readonly Logged
       '=',
       1,
     ),
-    bar(`${name} rate limits told as such`, is(told?.rateLimit?.status === 429), '=', 1),
+    bar(`${name} rate limits of the engine told as such`, is(told?.rateLimit?.status === 429), '=', 1),
+    bar(
+      `${name} rate limits of the proxy told as such`,
+      is(told?.ownRateLimit?.status === 429 && told.ownRateLimit.message.includes(ownLimitWords)),
+      '=',
+      1,
+    ),
   ];
 }
+
+/** The caller whose second request in a minute is refused. */
+export const limitedCaller = 'limited';
 
 export interface SmokeOptions {
   readonly name: string;
@@ -111,6 +122,7 @@ export interface SmokeOptions {
   readonly args: readonly string[];
   readonly cwd: string;
   readonly proxyUrl: string;
+  readonly token: string;
   readonly model: string;
   readonly log: TurnLog;
   /** The whole environment, beside what the program is told. */
@@ -127,7 +139,8 @@ export async function driveSmoke(options: SmokeOptions): Promise<ClientResult> {
       ...options.env,
       SMOKE_PROXY_URL: options.proxyUrl,
       SMOKE_MODEL: options.model,
-      SMOKE_TOKEN: 'unused',
+      SMOKE_TOKEN: options.token,
+      SMOKE_LIMITED_CALLER: limitedCaller,
       SMOKE_CALLER: name,
       SMOKE_WORD: word,
     },

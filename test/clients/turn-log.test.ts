@@ -5,7 +5,8 @@ const line = (fields: object): string =>
   JSON.stringify({
     level: 30,
     msg: 'turn',
-    run: 'r',
+    run: 'c/r',
+    runName: 'r',
     runBy: 'header',
     api: 'chat',
     model: 'm',
@@ -25,7 +26,7 @@ describe('a turn log', () => {
     log.write(line({ outcome: 'paused', replica: 'b' }));
     log.write(line({}));
     expect(log.runs(() => true)).toMatchObject([
-      { run: 'r', pauses: 2, replicas: ['a', 'b'] },
+      { run: 'c/r', name: 'r', pauses: 2, replicas: ['a', 'b'] },
       { run: 'other', pauses: 0, replicas: ['b'] },
     ]);
   });

@@ -8,6 +8,8 @@ import { z } from 'zod';
 const turnRecordSchema = z.looseObject({
   msg: z.literal('turn'),
   run: z.string().nullable(),
+  /** What its client calls the run. */
+  runName: z.string().nullable(),
   runBy: z.string().nullable(),
   api: z.string(),
   model: z.string().nullable(),
@@ -19,12 +21,14 @@ const turnRecordSchema = z.looseObject({
 });
 export type LoggedTurn = Pick<
   z.infer<typeof turnRecordSchema>,
-  'run' | 'runBy' | 'api' | 'model' | 'replica' | 'status' | 'outcome' | 'reason' | 'caller'
+  'run' | 'runName' | 'runBy' | 'api' | 'model' | 'replica' | 'status' | 'outcome' | 'reason' | 'caller'
 >;
 
 /** What the log tells of one run, its turns in the order in which they ended. */
 export interface LoggedRun {
   readonly run: string;
+  /** What its client calls it. */
+  readonly name: string | null;
   readonly turns: readonly LoggedTurn[];
   readonly pauses: number;
   readonly replicas: readonly string[];
@@ -67,6 +71,7 @@ export class TurnLog {
     }
     return [...byRun].map(([run, turns]) => ({
       run,
+      name: turns[0]?.runName ?? null,
       turns,
       pauses: turns.filter((turn) => turn.outcome === 'paused').length,
       replicas: [...new Set(turns.flatMap(({ replica }) => replica ?? []))],

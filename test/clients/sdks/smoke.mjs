@@ -1,7 +1,7 @@
 /**
  * What every JavaScript framework is asked to do with its model behind the proxy: answer, stream, two
- * turns with a tool (once more streaming, each with and without a run header), an unknown model, a rate
- * limit. The program of a framework says how it does each; what came of it is printed as one line of JSON
+ * turns with a tool (once more streaming, each with and without a run header), an unknown model, the rate
+ * limit of an engine and of the proxy. The program of a framework says how it does each; what came of it is printed as one line of JSON
  * and judged elsewhere. It runs where the framework is installed, so it imports nothing of the project.
  */
 const need = (name) => {
@@ -14,6 +14,7 @@ export const proxyUrl = need('SMOKE_PROXY_URL');
 export const model = need('SMOKE_MODEL');
 export const token = need('SMOKE_TOKEN');
 const caller = need('SMOKE_CALLER');
+const limitedCaller = need('SMOKE_LIMITED_CALLER');
 const word = need('SMOKE_WORD');
 
 /** Headers that a framework adds to its requests; the run is named where there is one. */
@@ -75,5 +76,13 @@ export async function smoke(does) {
     does.describe,
     async () => await does.answer({ prompt: limitedPrompt, headers: failing, model }),
   );
-  process.stdout.write(`${JSON.stringify({ text, pieces, loops, unknownModel, rateLimit })}\n`);
+  // The first one may pass, the second one is one too many.
+  const oneTooMany = async () =>
+    await failureOf(
+      does.describe,
+      async () => await does.answer({ prompt, headers: headersOf(null, limitedCaller), model }),
+    );
+  const ownRateLimit = (await oneTooMany(), await oneTooMany());
+  const told = { text, pieces, loops, unknownModel, rateLimit, ownRateLimit };
+  process.stdout.write(`${JSON.stringify(told)}\n`);
 }

@@ -12,6 +12,7 @@ proxy_url = os.environ["SMOKE_PROXY_URL"]
 model = os.environ["SMOKE_MODEL"]
 token = os.environ["SMOKE_TOKEN"]
 _caller = os.environ["SMOKE_CALLER"]
+_limited_caller = os.environ["SMOKE_LIMITED_CALLER"]
 _word = os.environ["SMOKE_WORD"]
 
 lookup = {
@@ -69,7 +70,19 @@ def smoke(answer, stream, loop, describe):
     unknown = _failure(describe, lambda: answer(prompt=prompt, headers=failing, model="no-such-model"))
     limited = f"Too much. {_directive(fault='rate-limit')}"
     rate_limit = _failure(describe, lambda: answer(prompt=limited, headers=failing, model=model))
-    told = {"text": text, "pieces": pieces, "loops": loops, "unknownModel": unknown, "rateLimit": rate_limit}
+    # The first one may pass, the second one is one too many.
+    for _ in range(2):
+        own_limit = _failure(
+            describe, lambda: answer(prompt=prompt, headers=_headers(None, _limited_caller), model=model)
+        )
+    told = {
+        "text": text,
+        "pieces": pieces,
+        "loops": loops,
+        "unknownModel": unknown,
+        "rateLimit": rate_limit,
+        "ownRateLimit": own_limit,
+    }
     sys.stdout.write(f"{json.dumps(told)}\n")
 
 
