@@ -5,7 +5,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Admitted } from '../auth/grant.ts';
 import type { ErrorCode } from '../contracts/error-codes.ts';
-import type { RunId } from '../contracts/ids.ts';
+import type { ReplicaId, RunId } from '../contracts/ids.ts';
 import type { TurnSpec } from '../contracts/link-protocol.ts';
 import { tellOfRequest } from './access-log.ts';
 import type { ApiDescriptor } from './apis/api-descriptor.ts';
@@ -75,6 +75,11 @@ export async function serveTurn(
 
 function arrive(context: ProxyContext, turn: Turn, attempt: Attempt, record: TurnRecord): Ticket {
   const { identity, request } = turn;
+  const { previousResponse } = request.conversation;
+  const keeper =
+    previousResponse === null
+      ? null
+      : context.memory.keeperOf(ownerKey(identity), previousResponse, context.nowMs());
   const spec: TurnSpec = {
     turn: turn.id,
     run: turn.run,
@@ -86,6 +91,7 @@ function arrive(context: ProxyContext, turn: Turn, attempt: Attempt, record: Tur
     maxTokens: request.maxTokens,
     prefix: [...request.conversation.prefix],
     ...(identity.turnNumber === null ? {} : { turnNumber: identity.turnNumber }),
+    ...(previousResponse === null ? {} : { stored: { replica: keeper } }),
   };
   record.attempts = attempt.number;
   const heldForMs = attempt.number === 1 ? 0 : context.nowMs() - turn.arrivedAtMs;
@@ -147,7 +153,7 @@ async function forward(
       ticket.started();
     },
     onByte: () => ticket.progressed(),
-    onFinishing: rememberOnce(context, turn),
+    onFinishing: rememberOnce(context, turn, replica.id),
   });
   ticket.onAbort((reason) => relay.abort(reason));
   relay.start();
@@ -158,13 +164,13 @@ async function forward(
  * Remembers the conversation as soon as its reply is known to be whole: a client may send its next turn
  * on the last bytes of this one.
  */
-function rememberOnce(context: ProxyContext, turn: Turn): (facts: ReplyFacts) => void {
+function rememberOnce(context: ProxyContext, turn: Turn, replica: ReplicaId): (facts: ReplyFacts) => void {
   let remembered = turn.request.runState !== undefined;
   return (facts) => {
     if (remembered || (facts.finishReason === null && !facts.closed)) return;
     remembered = true;
     const { whole } = turn.request.conversation;
-    context.memory.remember(ownerKey(turn.identity), whole, facts, turn.run, context.nowMs());
+    context.memory.remember(ownerKey(turn.identity), whole, facts, turn.run, context.nowMs(), replica);
   };
 }
 

@@ -34,13 +34,20 @@ export const responses: ApiDescriptor = { name: 'responses', path, readRequest }
 function readRequest(body: Buffer): TurnRequest {
   const request = parseFields(responsesRequestSchema, parseJsonObject(body));
   const model = request.model ?? null;
-  const { instructions, tools, input, previous_response_id: previousResponse } = request;
+  const { instructions, tools, input, conversation, previous_response_id: previousResponse } = request;
   return {
     api: 'responses',
     upstreamPath: path,
     model,
     maxTokens: countOf(request.max_output_tokens),
-    conversation: responsesConversation({ model, instructions, tools, input, previousResponse }),
+    conversation: responsesConversation({
+      model,
+      instructions,
+      tools,
+      input,
+      previousResponse,
+      conversation,
+    }),
     bodyFor: () => body,
     withholdUsage: false,
     ...(isRepeatable(request) ? {} : { repeatable: false as const }),

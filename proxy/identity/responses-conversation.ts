@@ -16,6 +16,8 @@ export function responsesConversation(request: {
   readonly input: unknown;
   /** `previous_response_id`. */
   readonly previousResponse: unknown;
+  /** An id, or an object with one: what the engine stores and the input goes on from. */
+  readonly conversation?: unknown;
 }): Conversation {
   const { model, tools, instructions } = request;
   const given = inputItems(request.input).filter((item) => typeOf(item) !== 'reasoning');
@@ -24,8 +26,14 @@ export function responsesConversation(request: {
     model,
     tools,
     items: instructions === undefined || instructions === null ? items : [plain(instructions), ...items],
-    previousResponse: textOf(request.previousResponse),
+    previousResponse: textOf(request.previousResponse) ?? conversationId(request.conversation),
   });
+}
+
+/** No reply is known by it, so it names no run; but what is stored under it is in one place. */
+function conversationId(conversation: unknown): string | null {
+  const id = textOf(isObject(conversation) ? conversation['id'] : conversation);
+  return id === null ? null : `conversation ${id}`;
 }
 
 function inputItems(input: unknown): readonly unknown[] {

@@ -7,12 +7,14 @@
  * neither of them. Keys hold the caller, so two callers never meet. Bounded in number and age.
  */
 import { createHash } from 'node:crypto';
-import type { Caller, RunId } from '../../contracts/ids.ts';
+import type { Caller, ReplicaId, RunId } from '../../contracts/ids.ts';
 import type { Conversation } from './conversation.ts';
 
 interface Entry {
   /** null: more than one run has had it. */
   readonly run: RunId | null;
+  /** Where the reply came from; null: more than one replica, or it does not matter. */
+  readonly replica: ReplicaId | null;
   readonly expiresAtMs: number;
 }
 
@@ -61,11 +63,23 @@ export class RunMemory {
     return null;
   }
 
-  /** Notes that `run` was answered on `whole` with such a reply. */
-  remember(caller: Caller, whole: string, reply: ReplyNames, run: RunId, nowMs: number): void {
+  /** The one replica that emitted a response, and stores it if any does; null: not known. */
+  keeperOf(caller: Caller, responseId: string, nowMs: number): ReplicaId | null {
+    return this.#live(responseKey(caller, responseId), nowMs)?.replica ?? null;
+  }
+
+  /** Notes that `run` was answered on `whole` with such a reply, by this replica. */
+  remember(
+    caller: Caller,
+    whole: string,
+    reply: ReplyNames,
+    run: RunId,
+    nowMs: number,
+    replica: ReplicaId | null = null,
+  ): void {
     this.#note(conversationKey(caller, whole), run, nowMs);
     for (const id of reply.toolCallIds) this.#note(toolCallKey(caller, whole, id), run, nowMs);
-    if (reply.responseId !== null) this.#note(responseKey(caller, reply.responseId), run, nowMs);
+    if (reply.responseId !== null) this.#note(responseKey(caller, reply.responseId), run, nowMs, replica);
   }
 
   /** Forgets all of a run, which has ended. */
@@ -98,11 +112,15 @@ export class RunMemory {
     return entry !== undefined && entry.expiresAtMs > nowMs ? entry : undefined;
   }
 
-  #note(key: string, run: RunId, nowMs: number): void {
+  #note(key: string, run: RunId, nowMs: number, replica: ReplicaId | null = null): void {
     const known = this.#live(key, nowMs);
     this.#remove(key);
     const shared = known !== undefined && known.run !== run;
-    this.#entries.set(key, { run: shared ? null : run, expiresAtMs: nowMs + this.#lifetimeMs });
+    this.#entries.set(key, {
+      run: shared ? null : run,
+      replica: known === undefined || known.replica === replica ? replica : null,
+      expiresAtMs: nowMs + this.#lifetimeMs,
+    });
     if (!shared) this.#index(key, run);
     const [oldest] = this.#entries.keys();
     if (this.#entries.size > this.#maxEntries && oldest !== undefined) this.#remove(oldest);

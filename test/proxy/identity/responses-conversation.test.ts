@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Caller, RunId } from '../../../contracts/ids.ts';
+import type { Caller, ReplicaId, RunId } from '../../../contracts/ids.ts';
 import type { Conversation } from '../../../proxy/identity/conversation.ts';
 import { responsesConversation } from '../../../proxy/identity/responses-conversation.ts';
 import { RunMemory } from '../../../proxy/identity/run-memory.ts';
@@ -153,6 +153,42 @@ describe('a request that goes on from a stored response', () => {
   it('names no run when two have emitted it, or none', () => {
     expect(memoryOf({ 'run-A': 'resp_1', 'run-B': 'resp_1' }).find(caller, next, 0)).toBeNull();
     expect(memoryOf({ 'run-A': 'resp_2' }).find(caller, next, 0)).toBeNull();
+  });
+
+  it('goes to the replica that emitted it, unless two have', () => {
+    const memory = memoryOf({});
+    const emitted = (id: string, run: string, replica: string): void =>
+      memory.remember(
+        caller,
+        `whole of ${id}`,
+        { toolCallIds: [], responseId: id },
+        run as RunId,
+        0,
+        replica as ReplicaId,
+      );
+    emitted('resp_1', 'run-A', 'r1');
+    emitted('resp_2', 'run-A', 'r2');
+    emitted('resp_2', 'run-A', 'r1');
+    expect(memory.keeperOf(caller, 'resp_1', 0)).toBe('r1');
+    expect(memory.keeperOf(caller, 'resp_2', 0)).toBeNull();
+    expect(memory.keeperOf(caller, 'resp_3', 0)).toBeNull();
+    expect(memory.keeperOf('other' as Caller, 'resp_1', 0)).toBeNull();
+  });
+
+  it('is told apart by the conversation that the engine stores, which names no run', () => {
+    const stored = (conversation: unknown): Conversation =>
+      responsesConversation({
+        model: 'm',
+        instructions: null,
+        tools: null,
+        input: 'go on',
+        previousResponse: null,
+        conversation,
+      });
+    expect(stored('conv_1')).toEqual(stored({ id: 'conv_1' }));
+    expect(stored('conv_1').whole).not.toBe(stored('conv_2').whole);
+    expect(memoryOf({ 'run-A': 'conv_1' }).find(caller, stored('conv_1'), 0)).toBeNull();
+    expect(stored(null).previousResponse).toBeNull();
   });
 
   it('is not taken for another with the same words after another response', () => {
