@@ -21,7 +21,9 @@ const openRoutes: ReadonlySet<string> = new Set(['/', '/metrics', '/healthz', '/
 
 /** Where MCP clients look for a way to log in when they are refused (RFC 8414, 9728, 7591). */
 const loginPath = /^\/(mcp\/)?(\.well-known\/|register$|authorize$|token$)/;
-const noLogin = 'fermata has no OAuth: configure the client to send the header Authorization: Bearer TOKEN';
+/** Clients show it, some of them after hiding what follows `Authorization:`. */
+const noLogin =
+  'fermata has no OAuth; configure the client to send its token in the header Authorization, as Bearer TOKEN';
 
 export function addDoor(app: FastifyInstance, access: Access, logger: Logger): void {
   app.decorateRequest('grant');

@@ -153,7 +153,7 @@ describe('a client that looks for a login when it is refused', () => {
       codeVerifier: () => '',
     };
     await expect(auth(provider, { serverUrl: `${server.url}/mcp` })).rejects.toThrow(
-      'fermata has no OAuth: configure the client to send the header Authorization: Bearer TOKEN',
+      'fermata has no OAuth; configure the client to send its token in the header Authorization, as Bearer TOKEN',
     );
   });
 
