@@ -107,26 +107,54 @@ describe('a Redis that is killed', () => {
     expect(await statuses(a, 'new', 1)).toEqual([200]);
     expect(await statuses(b, 'new', 2)).toEqual([200, 429]);
   });
+});
 
-  it('gives nothing back to a Redis that has not taken it', async () => {
-    const { redis, a, b } = await twoProxies({ farm: { inputTokensPerMinute: 1_000 } }, [10, 1]);
-    await redis.kill();
-    await untilGauge(a, 'fermata_proxy_redis_up', 0);
-    expect((await ask(a, 'farm', promptOf(900))).status).toBe(200);
-    await redis.start();
-    for (const proxy of [a, b]) await untilGauge(proxy, 'fermata_proxy_redis_up', 1);
-    expect((await ask(b, 'farm', promptOf(990))).status).toBe(200);
-    expect((await ask(b, 'farm', promptOf(1_000))).status).toBe(400);
+it('what Redis refuses takes nothing of the own count of a proxy', async () => {
+  const { redis, a, b } = await twoProxies({ farm: { requestsPerMinute: 3 } });
+  expect(await statuses(a, 'farm', 3)).toEqual([200, 200, 200]);
+  expect(await statuses(b, 'farm', 5)).toEqual([429, 429, 429, 429, 429]);
+  await redis.kill();
+  await untilGauge(b, 'fermata_proxy_redis_up', 0);
+  expect(await statuses(b, 'farm', 4)).toEqual([200, 200, 200, 429]);
+});
+
+it('what was taken while Redis was away is not given back to it when it is there again', async () => {
+  const redis = await startRedis();
+  const stack = await startStack({
+    rateLimits: { farm: { inputTokensPerMinute: 1_000 } },
+    redisUrl: redis.url,
+    limits: patientLimits,
   });
+  const { proxy: a, engine, scheduler } = stack;
+  const { proxy: b } = await startProxy(scheduler.url, { redisUrl: redis.url, limits: patientLimits });
+  await until(() => scheduler.of('resync').length === 2, 'both proxies are linked');
+  await redis.kill();
+  for (const proxy of [a, b]) await untilGauge(proxy, 'fermata_proxy_redis_up', 0);
+  const early = ask(a, 'farm', promptOf(900));
+  const call = await engine.next();
+  await redis.start();
+  for (const proxy of [a, b]) await untilGauge(proxy, 'fermata_proxy_redis_up', 1);
+  const finish = (held: typeof call, promptTokens: number): void =>
+    held.json(200, { choices: [], usage: { prompt_tokens: promptTokens, completion_tokens: 1 } });
+  const other = ask(b, 'farm', promptOf(500));
+  finish(await engine.next(), 500);
+  expect((await other).status).toBe(200);
+  finish(call, 10);
+  expect((await early).status).toBe(200);
+  // Its own count has room for this, what both have taken together has not.
+  expect((await ask(a, 'farm', promptOf(600))).status).toBe(429);
 });
 
 describe('a Redis that does not answer', () => {
   it('is not waited for beyond the bound, nor asked again until it answers', async () => {
-    const { redis, a, logs } = await twoProxies({ farm: { requestsPerMinute: 1_000 } }, [5, 1], {});
+    const { redis, a, logs } = await twoProxies({ farm: { requestsPerMinute: 1_000 } }, [5, 1], {
+      redisAnswerMs: 1_500,
+    });
     redis.freeze();
     expect(await statuses(a, 'farm', 3)).toEqual([200, 200, 200]);
     await untilGauge(a, 'fermata_proxy_redis_up', 0);
-    expect(await statuses(a, 'farm', 20)).toEqual(Array.from({ length: 20 }, () => 200));
+    // Were each of them to wait, the test would not end in time.
+    expect(await statuses(a, 'farm', 30)).toEqual(Array.from({ length: 30 }, () => 200));
     expect(logs[0]?.filter((line) => line['level'] === 40)).toHaveLength(1);
     redis.thaw();
     await untilGauge(a, 'fermata_proxy_redis_up', 1);
