@@ -104,7 +104,7 @@ async function startSimulatedParts(options: PoolOptions, engines: readonly objec
     name: 'simulated-pool',
     command: process.execPath,
     args: ['--import', 'tsx', resolve(import.meta.dirname, '..', 'testkit', 'simulated-pool-main.ts')],
-    environment: { ...options.environment, SIMULATED_POOL: JSON.stringify(pool) },
+    environment: { ...options.environment, FERMATA_TOKEN: undefined, SIMULATED_POOL: JSON.stringify(pool) },
     logPath: join(options.stateDir, 'logs', 'simulated-pool.log'),
     ready: /^\{"ready":true.*\}$/,
   });

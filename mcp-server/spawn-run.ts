@@ -48,6 +48,7 @@ export interface SpawnDeps {
 
 /** Memo entry by which a repeated start with another body is told from a true repeat. */
 const requestMemoKey = 'request';
+const batchOnlyNote = 'your token allows batch only, so the run is one of batch';
 
 /** @throws UserFault for a model or a tool that is not there, or a request id used for something else. */
 export async function spawnRun(
@@ -57,13 +58,14 @@ export async function spawnRun(
 ): Promise<SpawnedRun> {
   const { asker } = origin;
   const input = toRunInput(request, asker, origin.traceparent);
-  const { requestId } = request;
-  if (requestId === undefined) return await startChecked(deps, input, newHandle());
+  const { requestId, serviceClass } = request;
+  const lowered = serviceClass === 'interactive' && input.class === 'batch' ? [batchOnlyNote] : [];
+  if (requestId === undefined) return await startChecked(deps, input, newHandle(), lowered);
   const handle = handleFor(asker.caller, requestId);
   const before = await findRepeat(deps, handle, input, requestId, asker);
   if (before !== null) return before;
   try {
-    return await startChecked(deps, input, handle);
+    return await startChecked(deps, input, handle, lowered);
   } catch (error) {
     if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
     const other = await findRepeat(deps, handle, input, requestId, asker);
@@ -72,7 +74,12 @@ export async function spawnRun(
   }
 }
 
-async function startChecked(deps: SpawnDeps, input: RunInput, handle: Handle): Promise<SpawnedRun> {
+async function startChecked(
+  deps: SpawnDeps,
+  input: RunInput,
+  handle: Handle,
+  notes: readonly string[],
+): Promise<SpawnedRun> {
   const [note] = await Promise.all([checkModel(deps, input.model), checkTools(deps, input.tools)]);
   const hash = requestHash(input);
   await deps.temporal.call((client) =>
@@ -87,7 +94,7 @@ async function startChecked(deps: SpawnDeps, input: RunInput, handle: Handle): P
       workflowIdReusePolicy: 'REJECT_DUPLICATE',
     }),
   );
-  return { handle, existing: false, status: 'Running', notes: note === null ? [] : [note] };
+  return { handle, existing: false, status: 'Running', notes: note === null ? notes : [...notes, note] };
 }
 
 function startAttributes(input: RunInput, handle: Handle) {

@@ -58,6 +58,9 @@ export function runUp(options: UpOptions): UpProcess {
         PATH: options.temporalBinary === null ? path : `${dirname(options.temporalBinary)}:${path}`,
         ...anyPort,
         FERMATA_STATE_DIR: options.stateDir,
+        // Whoever runs the tests may have tokens of their own.
+        FERMATA_TOKEN: '',
+        FERMATA_TOKENS_FILE: '',
         ...options.environment,
       },
     },

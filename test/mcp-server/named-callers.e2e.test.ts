@@ -126,7 +126,9 @@ describe.each(['modern', 'legacy', 'sdk'] as const)('with a %s client', (kind: C
 
   it('a caller that may only have batch gets batch, also in its decisions', async () => {
     const held = stack.holding('batched');
-    const handle = await spawn('farm', held.task, { serviceClass: 'interactive' });
+    const spawned = await as('farm').call('spawn', { task: held.task, serviceClass: 'interactive' });
+    expect(spawned.structured['notes']).toEqual(['your token allows batch only, so the run is one of batch']);
+    const handle = String(spawned.structured['handle']);
     await held.held;
     const runs = async () =>
       schedulerStatusSchema.parse(
