@@ -1,4 +1,5 @@
 /** The endpoints that carry a run's turns, as a client speaks to each and as an engine answers in two pieces. */
+import type { EngineCall } from './scripted-engine.ts';
 import { chatBody, chatPath, chunk, sse } from './stack.ts';
 
 export interface Door {
@@ -98,3 +99,11 @@ export const chatDoors: readonly Door[] = [chatStream, chatWhole];
 
 /** The others, which share the path of a turn. */
 export const otherDoors: readonly Door[] = [completionsStream, messagesStream, responsesStream];
+
+/** Makes a reply that has begun whole, after a time. */
+export function finishAmid(call: EngineCall | undefined, door: Door, afterMs: number): void {
+  setTimeout(() => {
+    call?.write(door.rest);
+    call?.end();
+  }, afterMs);
+}

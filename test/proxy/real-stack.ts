@@ -2,6 +2,7 @@
  * Real proxy and real scheduler before scripted engines, with what the failure table asks after each row:
  * that nothing is left of the turn, and that its retry finds its replica and its place.
  */
+import { request as httpRequest } from 'node:http';
 import { z } from 'zod';
 import type { Policy } from '../../contracts/config-file.ts';
 import { schedulerStatusSchema, type SchedulerStatus } from '../../contracts/scheduler-status.ts';
@@ -54,7 +55,7 @@ export async function startRealStack(
     limits: { queueFullDelayMs: 1, ...options.limits },
   });
   const stack: RealStack = { proxy, scheduler, engines, log };
-  await eventually('the pool is healthy', async () => (await fetch(`${proxy.url}/readyz`)).status === 200);
+  await eventually('the pool is healthy', async () => (await ask(`${proxy.url}/readyz`)).status === 200);
   await eventually('both engines are healthy', async () =>
     (await statusOf(stack)).replicas.every(({ healthy }) => healthy === true),
   );
@@ -76,8 +77,23 @@ export async function eventually(
   }
 }
 
+/** Asks without keeping the connection, so that no socket of the test is left. */
+export async function ask(url: string): Promise<{ status: number; text: string }> {
+  return await new Promise((resolve, reject) => {
+    const request = httpRequest(url, { agent: false }, (response) => {
+      let text = '';
+      response.setEncoding('utf8');
+      response.on('data', (piece: string) => (text += piece));
+      response.once('error', reject);
+      response.once('end', () => resolve({ status: response.statusCode ?? 0, text }));
+    });
+    request.once('error', reject);
+    request.end();
+  });
+}
+
 export async function statusOf({ scheduler }: Pick<RealStack, 'scheduler'>): Promise<SchedulerStatus> {
-  return schedulerStatusSchema.parse(await (await fetch(`${scheduler.url}/status`)).json());
+  return schedulerStatusSchema.parse(JSON.parse((await ask(`${scheduler.url}/status`)).text));
 }
 
 const gauge = (text: string, name: string): number =>
@@ -85,7 +101,7 @@ const gauge = (text: string, name: string): number =>
 
 /** Turns that the proxy counts. */
 export async function gaugesOf(proxy: { readonly url: string }): Promise<{ active: number; held: number }> {
-  const text = await (await fetch(`${proxy.url}/metrics`)).text();
+  const { text } = await ask(`${proxy.url}/metrics`);
   return { active: gauge(text, 'fermata_proxy_active'), held: gauge(text, 'fermata_proxy_held') };
 }
 
@@ -115,8 +131,8 @@ const runReportSchema = z.looseObject({ phase: z.string() });
 
 /** The phase of a run, as the proxy and as the scheduler have it; null: unknown there. */
 export async function phasesOf(stack: RealStack, run: string): Promise<(string | null)[]> {
-  const response = await fetch(`${stack.proxy.url}/v1/runs/${run}`);
-  const own = response.ok ? runReportSchema.parse(await response.json()).phase : null;
+  const { status, text } = await ask(`${stack.proxy.url}/v1/runs/${run}`);
+  const own = status === 200 ? runReportSchema.parse(JSON.parse(text)).phase : null;
   const entry = (await statusOf(stack)).runs.find((each) => each.run === run);
   return [own, entry?.phase ?? null];
 }
