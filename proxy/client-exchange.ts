@@ -55,7 +55,7 @@ export class ClientExchange implements ReplySink {
     if (this.response.write(bytes)) return true;
     this.#stallTimer ??= setTimeout(() => {
       onStall();
-      this.destroy();
+      this.#cutOff();
     }, this.#stallMs);
     this.response.once('drain', () => {
       this.#clearStall();
@@ -76,12 +76,24 @@ export class ClientExchange implements ReplySink {
   end(): void {
     this.response.end();
     if (this.response.writableFinished || this.#gone) return;
-    this.#clearStall();
-    this.#stallTimer = setTimeout(() => this.destroy(), this.#stallMs);
+    this.#cutOffIfStalled();
   }
 
-  /** Closes the connection at once, so that the client sees that the response is not complete. */
+  /**
+   * Closes the connection without the end of the response, so that the client sees that it is not complete.
+   * What was written leaves first; a client that does not read it is cut off after the bound.
+   */
   destroy(): void {
+    this.request.socket.destroySoon();
+    if (!this.request.socket.destroyed) this.#cutOffIfStalled();
+  }
+
+  #cutOffIfStalled(): void {
+    this.#clearStall();
+    this.#stallTimer = setTimeout(() => this.#cutOff(), this.#stallMs);
+  }
+
+  #cutOff(): void {
     this.#clearStall();
     this.response.destroy();
     this.request.socket.destroy();
