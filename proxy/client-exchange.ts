@@ -12,6 +12,8 @@ export class ClientExchange implements ReplySink {
   #gone = false;
   #onGone: (() => void) | null = null;
   #stallTimer: NodeJS.Timeout | null = null;
+  /** What to do once the buffer has drained; null: it is not full. */
+  #onDrain: (() => void) | null = null;
 
   /** @param stallMs a client that reads nothing for this long is cut off. */
   constructor(request: IncomingMessage, response: ServerResponse, stallMs: number) {
@@ -57,10 +59,16 @@ export class ClientExchange implements ReplySink {
       onStall();
       this.#cutOff();
     }, this.#stallMs);
-    this.response.once('drain', () => {
-      this.#clearStall();
-      onDrain();
-    });
+    // Several writes may meet a full buffer before it drains; it drains once.
+    if (this.#onDrain === null) {
+      this.response.once('drain', () => {
+        this.#clearStall();
+        const drained = this.#onDrain;
+        this.#onDrain = null;
+        drained?.();
+      });
+    }
+    this.#onDrain = onDrain;
     return false;
   }
 
