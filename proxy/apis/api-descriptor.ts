@@ -6,8 +6,7 @@ import type { Api } from '../../contracts/config-file.ts';
 import type { PoolReplica } from '../../contracts/link-protocol.ts';
 import type { ServiceClass } from '../../contracts/service-class.ts';
 import type { Conversation } from '../identity/conversation.ts';
-import type { ReplyReader } from '../reply/reply-reader.ts';
-import type { FinishingReader } from '../reply/usage-withholder.ts';
+import type { ReplyReader, StreamReader } from '../reply/reply-reader.ts';
 
 export interface TurnRequest {
   /** What a replica must serve. */
@@ -34,7 +33,7 @@ export interface TurnRequest {
   readonly repeatable?: false;
   /** Set when this request is one of ours: a 200 is answered with this instead. */
   readonly translate: ((reply: Buffer) => string) | null;
-  streamReader(): FinishingReader;
+  streamReader(): StreamReader;
   bodyReader(): ReplyReader;
 }
 

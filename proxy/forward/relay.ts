@@ -7,8 +7,8 @@ import type { Agent, Dispatcher } from 'undici';
 import type { AbortReason } from '../link/ticket.ts';
 import type { ReplySink } from '../reply-sink.ts';
 import { nothingRead, wasCut, type ReplyFacts } from '../reply/reply-facts.ts';
-import type { ReplyReader } from '../reply/reply-reader.ts';
-import { UsageWithholder, type FinishingReader } from '../reply/usage-withholder.ts';
+import type { ReplyReader, StreamReader } from '../reply/reply-reader.ts';
+import { UsageWithholder } from '../reply/usage-withholder.ts';
 import { describeConnectionError } from './engine-agent.ts';
 import { clientResponseHeaders, headerValue, withOwnHeaders } from './hop-headers.ts';
 
@@ -28,7 +28,7 @@ export interface RelayOptions {
   readonly ownHeaders: (status: number) => readonly string[];
   /** The usage chunk was asked for by us. */
   readonly withholdUsage: boolean;
-  readonly readStream: () => FinishingReader;
+  readonly readStream: () => StreamReader;
   readonly readBody: () => ReplyReader;
   /** Milliseconds without a byte after which the engine counts as failed. */
   readonly idleMs: number;

@@ -5,7 +5,7 @@
  */
 import { countOf, isObject, parseObject, type Json } from '../foreign-json.ts';
 import { nothingRead, type ReplyFacts } from './reply-facts.ts';
-import type { FinishingReader } from './usage-withholder.ts';
+import type { StreamReader } from './reply-reader.ts';
 
 const headBytes = 4 * 1024;
 const tailBytes = 4 * 1024;
@@ -13,8 +13,7 @@ const tailBytes = 4 * 1024;
 const maxTries = 16;
 const field = /"(?:usage|meta)"\s*:/g;
 
-export class UsageReader implements FinishingReader {
-  readonly finished = false;
+export class UsageReader implements StreamReader {
   #head = Buffer.alloc(0);
   #tail = Buffer.alloc(0);
   #bytes = 0;

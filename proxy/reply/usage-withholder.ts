@@ -15,8 +15,6 @@ import type { StreamReader } from './reply-reader.ts';
 const maxHeldBytes = 64 * 1024;
 const lineFeed = Buffer.from('\n');
 
-export type FinishingReader = StreamReader;
-
 export class UsageWithholder {
   readonly #reader: StreamReader;
   readonly #boundaries = new EventBoundaries();
