@@ -1,7 +1,9 @@
 /** The failure table of the proxy: what the client sees and what the scheduler is told. */
 import { createServer, type AddressInfo } from 'node:net';
 import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
 import type { TurnSpec } from '../../contracts/link-protocol.ts';
+import { caseFile } from '../case-file.ts';
 import type { ScriptedEngine } from './scripted-engine.ts';
 import {
   chat,
@@ -177,7 +179,9 @@ describe('an engine that refuses', () => {
   });
 });
 
-describe('S12 an engine that breaks off', () => {
+const s12 = caseFile('S12');
+
+describe(`${s12.id} ${s12.title}`, () => {
   it.each(['S12 a_reset_in_args', 'S12 b_clean_end', 'S04 b_only_comments'])(
     '%s: the chunks so far, then the connection closes; no end is invented',
     async (name) => {
@@ -333,21 +337,47 @@ describe('a request that is refused before any engine', () => {
   });
 });
 
-describe('S20 large bodies', () => {
+const s20 = caseFile('S20');
+const s20Requests = z
+  .object({
+    requests: z.array(
+      z.looseObject({
+        name: z.string(),
+        body_bytes: z.union([z.number(), z.literal('limit+1')]).optional(),
+        body_utf8: z.string().optional(),
+      }),
+    ),
+  })
+  .parse(s20.given).requests;
+const s20Status = (name: string): number =>
+  z.looseObject({ status: z.number() }).parse(s20.expect[name]).status;
+const s20Sized = s20Requests.flatMap(({ name, body_bytes: bytes }) =>
+  typeof bytes === 'number' ? [[name, bytes] as const] : [],
+);
+
+describe(`${s20.id} ${s20.title}`, () => {
   const body = (bytes: number): string => {
     const empty = chatBody({ pad: '' }).length;
     return chatBody({ pad: 'x'.repeat(bytes - empty) });
   };
 
-  it.each([
-    ['image_1_5_mb', 1_500_000],
-    ['history_20_mb', 20_000_000],
-  ])('%s passes', async (_, bytes) => {
+  it.each(s20Sized)('%s passes', async (name, bytes) => {
     const stack = await startStack();
     answerOk(stack.engine);
     const client = post(stack.proxy, chatPath, body(bytes));
-    expect((await client.head).statusCode).toBe(200);
+    expect((await client.head).statusCode).toBe(s20Status(name));
     expect(stack.engine.calls[0]?.body.length).toBe(bytes);
+  });
+
+  it('a broken one is told so, as JSON', async () => {
+    const stack = await startStack();
+    const broken = s20Requests.find(({ name }) => name === 'broken');
+    const client = post(stack.proxy, chatPath, broken?.body_utf8 ?? '');
+    const head = await client.head;
+    await until(() => client.ended() !== null, 'the reply has ended');
+    expect(head.statusCode).toBe(s20Status('broken'));
+    expect(head.headers['content-type']).toMatch(/^application\/json/);
+    expect((JSON.parse(client.text()) as ErrorBody).error.message).not.toBe('');
   });
 
   it.each([
@@ -359,7 +389,8 @@ describe('S20 large bodies', () => {
     const client = post(stack.proxy, chatPath, body(limit + 1), headers);
     const head = await client.head;
     await until(() => client.ended() !== null, 'the reply has ended');
-    expect(head.statusCode).toBe(413);
+    expect(head.statusCode).toBe(s20Status('over_limit'));
+    expect(head.headers['content-type']).toMatch(/^application\/json/);
     expect((JSON.parse(client.text()) as ErrorBody).error).toMatchObject({
       code: 'body_too_large',
       message: `the body is larger than ${limit} bytes; send less`,

@@ -206,10 +206,11 @@ export async function chat(
   proxy: { readonly port: number },
   more: Record<string, unknown> = {},
   headers: Record<string, string> = {},
+  timeoutMs = 10_000,
 ): Promise<{ status: number; headers: IncomingMessage['headers']; text: string; json: () => unknown }> {
   const client = post(proxy, chatPath, chatBody(more), headers);
   const head = await client.head;
-  await until(() => client.ended() !== null, 'the reply has ended');
+  await until(() => client.ended() !== null, 'the reply has ended', timeoutMs);
   return {
     status: head.statusCode ?? 0,
     headers: head.headers,
