@@ -59,7 +59,7 @@ const sendFiller =
   };
 
 /** What the scripted replicas saw of a session. */
-interface Session {
+export interface Session {
   requests: number;
   sides: number;
   /** Turns after a pause that found the other replica emptier. */
@@ -72,7 +72,7 @@ interface Session {
 type NextReply = (request: MessagesRequest, headers: MessagesTurn['headers']) => Promise<readonly Block[]>;
 
 /** Plays a session over the pair, and keeps its replica the busier one from its first turn on. */
-function play(options: ClaudeProxyOptions, next: NextReply): { session: Session; crowd: Crowd } {
+export function play(options: ClaudeProxyOptions, next: NextReply): { session: Session; crowd: Crowd } {
   const session: Session = { requests: 0, sides: 0, backAtTheBusier: 0, failedTools: [], tools: [] };
   const crowd = new Crowd(sendFiller(options));
   options.pair.play(async (replica, { request, headers }) => {
@@ -88,19 +88,20 @@ function play(options: ClaudeProxyOptions, next: NextReply): { session: Session;
     const uses = toolUsesOf(request);
     session.tools = uses;
     session.failedTools = uses.filter((use) => use.failed).map((use) => `${use.name}: ${use.result}`);
-    if (uses.length === 0) await crowd.busy(replica);
+    const isSubAgent = headers['x-claude-code-agent-id'] !== undefined;
+    if (uses.length === 0 && !isSubAgent) await crowd.busy(replica);
     else if (options.pair.isTheBusier(replica)) session.backAtTheBusier += 1;
     return await next(request, headers);
   });
   return { session, crowd };
 }
 
-const settings = {
+export const settings = {
   ANTHROPIC_MODEL: models.main,
   ANTHROPIC_DEFAULT_HAIKU_MODEL: models.small,
 };
 
-function ofTheSession(pair: MessagesPair): (turn: LoggedTurn) => boolean {
+export function ofTheSession(pair: MessagesPair): (turn: LoggedTurn) => boolean {
   const ids = pair.replicas.map(({ id }) => id);
   return (turn) => ids.includes(turn.replica ?? '') && turn.runName?.startsWith(fillerPrefix) !== true;
 }

@@ -19,7 +19,7 @@ import type { LoggedRun, LoggedTurn, TurnLog } from './turn-log.ts';
 export type ResponsesPair = ReplicaPair<ResponsesTurn, readonly OutputItem[]>;
 
 /** The model that only the scripted replicas serve. */
-const model = 'scripted-responses';
+export const model = 'scripted-responses';
 const filler = 'This turn only keeps a replica busy.';
 
 export async function startResponsesPair(): Promise<ResponsesPair> {
@@ -59,17 +59,17 @@ const sendFiller =
   };
 
 /** What the scripted replicas saw. */
-interface Seen {
+export interface Seen {
   requests: number;
   backAtTheBusier: number;
-  /** Calls of every session as its last request had them, by its own id. */
+  /** Calls of every session or sub-agent as its last request had them, by its thread. */
   readonly calls: Map<string, readonly FunctionCall[]>;
 }
 
 type NextReply = (turn: ResponsesTurn, calls: readonly FunctionCall[]) => readonly OutputItem[];
 
 /** Plays sessions over the pair: their first turns wait for each other, then one replica is kept busy. */
-function play(options: CodexOptions, sessions: number, next: NextReply): { seen: Seen; crowd: Crowd } {
+export function play(options: CodexOptions, sessions: number, next: NextReply): { seen: Seen; crowd: Crowd } {
   const seen: Seen = { requests: 0, backAtTheBusier: 0, calls: new Map() };
   const crowd = new Crowd(sendFiller(options));
   const allHere = new AbortController();
@@ -81,7 +81,7 @@ function play(options: CodexOptions, sessions: number, next: NextReply): { seen:
     }
     const calls = functionCallsOf(turn.request);
     seen.requests += 1;
-    seen.calls.set(String(turn.headers['session-id']), calls);
+    seen.calls.set(String(turn.headers['thread-id']), calls);
     if (seen.calls.size === sessions) allHere.abort();
     if (calls.length > 0 && options.pair.isTheBusier(replica)) seen.backAtTheBusier += 1;
     if (calls.length === 0) {
@@ -95,7 +95,11 @@ function play(options: CodexOptions, sessions: number, next: NextReply): { seen:
 }
 
 /** The runs of the sessions that a script is played for now: not those of an earlier one. */
-async function runsOf(options: CodexOptions, seen: Seen, earlier: readonly string[]): Promise<LoggedRun[]> {
+export async function runsOf(
+  options: CodexOptions,
+  seen: Seen,
+  earlier: readonly string[],
+): Promise<LoggedRun[]> {
   const ids = options.pair.replicas.map(({ id }) => id);
   const ours = (turn: LoggedTurn): boolean =>
     ids.includes(turn.replica ?? '') &&
@@ -105,12 +109,17 @@ async function runsOf(options: CodexOptions, seen: Seen, earlier: readonly strin
   return options.log.runs((turn) => ours(turn) && turn.api === 'responses');
 }
 
-function earlierRuns({ log }: CodexOptions): string[] {
+export function earlierRuns({ log }: CodexOptions): string[] {
   return log.runs((turn) => turn.api === 'responses').map(({ run }) => run);
 }
 
 /** @param pauses of each session, in any order. */
-function runBars(client: string, seen: Seen, runs: readonly LoggedRun[], pauses: readonly number[]): Bar[] {
+export function runBars(
+  client: string,
+  seen: Seen,
+  runs: readonly LoggedRun[],
+  pauses: readonly number[],
+): Bar[] {
   const turns = runs.flatMap((run) => run.turns);
   const sum = (numbers: readonly number[]): number => numbers.reduce((a, b) => a + b, 0);
   const inOrder = (numbers: readonly number[]): string => numbers.toSorted((a, b) => a - b).join();

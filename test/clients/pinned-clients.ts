@@ -41,6 +41,23 @@ export const codex: PinnedClient = {
   program: 'vendor/*/bin/codex',
 };
 
+export const qwenCode: PinnedClient = {
+  name: 'qwen-code',
+  package: '@qwen-code/qwen-code',
+  // The newest one that runs on Node 20.
+  version: '0.15.10',
+  platformPackages: { scope: '@qwen-code', prefix: 'qwen-code' },
+  program: 'cli.js',
+};
+
+export const cline: PinnedClient = {
+  name: 'cline',
+  package: 'cline',
+  version: '3.0.65',
+  platformPackages: { scope: '@cline', prefix: 'cli-' },
+  program: 'bin/cline',
+};
+
 export interface InstallOptions {
   readonly stateDir: string;
   /** Must hold what npm needs: PATH, HOME, its configuration. */

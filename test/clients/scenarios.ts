@@ -1,13 +1,16 @@
 /** What there is to drive: by name, in groups, with what each needs installed. */
 import { dirname, join } from 'node:path';
 import { driveClaudeCode } from './claude-code.ts';
+import { driveClaudeCodeAgents } from './claude-code-agents.ts';
 import { driveClaudeCodeBothDoors, driveClaudeCodeProxy } from './claude-code-proxy.ts';
 import type { ClientResult } from './client-result.ts';
 import type { ClientStack } from './client-stack.ts';
 import { driveCodex, driveCodexBothDoors } from './codex.ts';
+import { driveCodexAgents } from './codex-agents.ts';
+import * as directed from './directed-agent.ts';
 import { installedJsSdks, installedPythonSdk, jsPackages } from './installed-sdks.ts';
 import { driveOpenCode } from './opencode.ts';
-import { claudeCode, codex, installedProgram, openCode } from './pinned-clients.ts';
+import { claudeCode, cline, codex, installedProgram, openCode, qwenCode } from './pinned-clients.ts';
 import type { InstallOptions, PinnedClient } from './pinned-clients.ts';
 import { driveSmoke } from './sdk-smoke.ts';
 
@@ -22,6 +25,8 @@ export interface Scenario {
   readonly name: string;
   /** What it is selected by beside its name. */
   readonly group: string;
+  /** Large or slow to install: only driven when it is named. */
+  readonly onlyNamed?: true;
   /** Exact version by package name. */
   readonly packages: Readonly<Record<string, string>>;
   /** @returns the program to start, or the folder with the packages. */
@@ -39,6 +44,21 @@ function ofClient(client: PinnedClient, suffix: string, drive: Drive): Scenario 
     install: async (options) => await installedProgram(client, options),
     drive,
   };
+}
+
+function ofDirectedAgent(client: PinnedClient, agent: directed.DirectedAgent): Scenario {
+  return ofClient(
+    client,
+    '',
+    async (program, { stack, ...rest }) =>
+      await directed.driveDirectedAgent(agent, {
+        ...stack,
+        name: client.name,
+        program,
+        model: simulatedModel,
+        ...rest,
+      }),
+  );
 }
 
 /** The model of the simulated engines. */
@@ -105,6 +125,12 @@ export const scenarios: readonly Scenario[] = [
       await driveClaudeCodeBothDoors({ ...stack, program, pair: stack.messagesPair, ...rest }),
   ),
   ofClient(
+    claudeCode,
+    '-agents',
+    async (program, { stack, ...rest }) =>
+      await driveClaudeCodeAgents({ ...stack, program, pair: stack.messagesPair, ...rest }),
+  ),
+  ofClient(
     codex,
     '',
     async (program, { stack, ...rest }) =>
@@ -117,11 +143,19 @@ export const scenarios: readonly Scenario[] = [
       await driveCodexBothDoors({ ...stack, program, pair: stack.responsesPair, ...rest }),
   ),
   ofClient(
+    codex,
+    '-agents',
+    async (program, { stack, ...rest }) =>
+      await driveCodexAgents({ ...stack, program, pair: stack.responsesPair, ...rest }),
+  ),
+  ofClient(
     openCode,
     '',
     async (program, { stack, ...rest }) =>
       await driveOpenCode({ ...stack, program, engine: stack.scriptedEngine, ...rest }),
   ),
+  ofDirectedAgent(qwenCode, directed.qwenCode),
+  { ...ofDirectedAgent(cline, directed.cline), onlyNamed: true },
   ofJs('ai-sdk'),
   ofJs('ai-sdk-responses'),
   ofJs('langchain-js'),
@@ -130,6 +164,7 @@ export const scenarios: readonly Scenario[] = [
   ofPython('langchain-python', { 'langchain-openai': '1.7.4' }),
   ofPython('openai-agents', { 'openai-agents': '0.24.0' }),
   ofPython('pydantic-ai', { 'pydantic-ai-slim[openai]': '2.68.0' }),
+  { ...ofPython('llamaindex', { 'llama-index-llms-openai-like': '0.8.1' }), onlyNamed: true },
 ];
 
 /** @throws RangeError that names what is known, when a name is neither a scenario's nor a group's. */
@@ -139,7 +174,7 @@ export function selectScenarios(names: readonly string[]): readonly Scenario[] {
   if (unknown !== undefined) {
     throw new RangeError(`'${unknown}' is no client known here; known are ${[...known].join(', ')}`);
   }
-  if (names.length === 0) return scenarios;
+  if (names.length === 0) return scenarios.filter(({ onlyNamed }) => onlyNamed !== true);
   // 'claude-code' is both a group and the first of it: the group is meant.
   return scenarios.filter(({ name, group }) => names.includes(name) || names.includes(group));
 }

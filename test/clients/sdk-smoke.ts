@@ -72,19 +72,24 @@ function loopBars(name: string, told: Told | null, runs: readonly LoggedRun[]): 
       '=',
       2,
     ),
-    bar(
-      `${name} loops whose responses name one run, of those that show it`,
-      shown.filter(
-        ({ run, runs: ids }) =>
-          ids !== null &&
-          ids.length === 2 &&
-          ids[0] === ids[1] &&
-          (run === null ? ids[0] !== null : ids[0] === run),
-      ).length,
-      '=',
-      shown.length,
-    ),
+    ...(shown.length === 0 ? [] : [namingBar(name, shown)]),
   ];
+}
+
+/** Of a framework that shows the headers of its responses. */
+function namingBar(name: string, shown: Told['loops']): Bar {
+  return bar(
+    `${name} loops whose responses name one run`,
+    shown.filter(
+      ({ run, runs: ids }) =>
+        ids !== null &&
+        ids.length === 2 &&
+        ids[0] === ids[1] &&
+        (run === null ? ids[0] !== null : ids[0] === run),
+    ).length,
+    '=',
+    shown.length,
+  );
 }
 
 export function smokeBars(name: string, told: Told | null, runs: readonly LoggedRun[]): Bar[] {
