@@ -1,9 +1,11 @@
 import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
 import { chatConversation } from '../../../proxy/identity/chat-conversation.ts';
 import { identifyRun, type IdentifiedRun } from '../../../proxy/identity/identify-run.ts';
 import { readIdentityHeaders } from '../../../proxy/identity/identity-headers.ts';
 import { RunMemory } from '../../../proxy/identity/run-memory.ts';
 import { ownerKey, type RunName } from '../../../proxy/identity/scoped-run.ts';
+import { caseFile } from '../../case-file.ts';
 
 type Message = Record<string, unknown>;
 
@@ -120,11 +122,33 @@ describe('the run of a turn', () => {
   });
 });
 
-describe('A01 engines that reuse tool-call ids', () => {
-  const messages = [
-    user('four steps'),
-    ...[0, 1, 2, 3].flatMap((n) => [step('call_0', n), result('call_0', `result ${n}`)]),
-  ];
+const messagesSchema = z.object({ messages: z.array(z.record(z.string(), z.unknown())) }).loose();
+const a01 = caseFile('A01');
+const a03 = caseFile('A03');
+
+describe(`${a01.id} ${a01.title}`, () => {
+  const { messages } = messagesSchema.parse(a01.given);
+  const { run_lookup: lookup } = z
+    .looseObject({
+      run_lookup: z.object({
+        known: z.array(z.object({ run: z.string(), emitted_ids: z.array(z.string()) })),
+        request_without_header_echoes: z.string(),
+      }),
+    })
+    .parse(a01.given);
+
+  it('never guesses between runs that emitted the same id, in one conversation or in several', () => {
+    for (const beginning of [() => 'four steps', (run: string) => `of ${run}`]) {
+      const identity = new Identity();
+      for (const { run, emitted_ids: ids } of lookup.known) {
+        identity.turn([user(beginning(run))], ids, { 'x-fermata-run-id': run });
+      }
+      const echoed = lookup.request_without_header_echoes;
+      const asked = identity.ask([user('four steps'), step(echoed, 0), result(echoed, 'r')]);
+      expect(asked.by).toBe('new');
+      expect(lookup.known.map(({ run }) => run)).not.toContain(asked.run);
+    }
+  });
 
   it('follows one run through turns that all use call_0', () => {
     const identity = new Identity();
@@ -165,6 +189,39 @@ describe('A01 engines that reuse tool-call ids', () => {
     expect(identity.ask(both).by).toBe('new');
   });
 });
+
+describe(`${a03.id} ${a03.title}`, () => {
+  const { messages } = messagesSchema.parse(a03.given);
+  const ids = messages.flatMap((message) => ('tool_call_id' in message ? [message['tool_call_id']] : []));
+
+  it('one run is followed through ids of any shape, and is the same when a request is sent twice', () => {
+    const identity = new Identity();
+    const first = identity.turn(messages.slice(0, 1), textIds([ids[0]]));
+    for (let turns = 1; turns <= ids.length; turns += 1) {
+      const soFar = messages.slice(0, 1 + 2 * turns);
+      const asked = identity.turn(soFar, textIds([ids[turns]]));
+      expect(asked.run).toBe(first.run);
+      expect(identity.ask(soFar).run).toBe(first.run);
+    }
+  });
+
+  it('no id of any shape makes a request a run of somebody else', () => {
+    for (const [index, id] of ids.entries()) {
+      const identity = new Identity();
+      const pair = messages.slice(1 + 2 * index, 3 + 2 * index);
+      identity.turn([user('mine')], textIds([id]), { 'x-fermata-run-id': 'run-A' });
+      identity.turn([user('yours')], textIds([id]), { 'x-fermata-run-id': 'run-B' });
+      expect(identity.ask([user('another'), ...pair]).by).toBe('new');
+      expect(identity.ask([user('mine'), ...pair]).run).toBe('run-A');
+      expect(identity.ask([user('yours'), ...pair]).run).toBe('run-B');
+    }
+  });
+});
+
+/** Ids as a reply's reader tells them: only texts are ids. */
+function textIds(ids: readonly unknown[]): string[] {
+  return ids.filter((id) => typeof id === 'string' && id !== '') as string[];
+}
 
 describe('what is remembered', () => {
   it('is forgotten after its lifetime, and a renewal prolongs it', () => {

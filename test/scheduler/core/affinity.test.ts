@@ -1,5 +1,8 @@
 /** Rules 2 and 3: health, and the replica to which a run keeps. */
+import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { caseFile } from '../../case-file.ts';
 import { replica, Scenario } from './scenario.ts';
 
 const two = [replica('r1'), replica('r2')];
@@ -142,7 +145,68 @@ describe('a failed turn', () => {
   });
 });
 
-it('serves a session across a replica that goes and returns, without an error (case G07)', () => {
+const g07 = caseFile('G07');
+const g07Given = z
+  .object({
+    replicas: z.array(z.string()),
+    session: z.string(),
+    steps: z.array(z.looseObject({ do: z.string() })),
+  })
+  .parse(g07.given);
+const g07Expect = z.object({ served_by: z.array(z.string()), client_errors: z.literal(0) }).parse(g07.expect);
+
+describe(`${g07.id} ${g07.title}`, () => {
+  const [first, second] = g07Given.replicas;
+  const pool = g07Given.replicas.map((id) => replica(id));
+
+  it('the steps of the case', () => {
+    const scenario = new Scenario(pool);
+    const served: (string | undefined)[] = [];
+    const members = new Set(g07Given.replicas);
+    const setPool = (): unknown =>
+      scenario.send({ type: 'poolChanged', replicas: [...members].map((id) => replica(id)) });
+    for (const { do: what } of g07Given.steps) {
+      const [subject = '', verb = ''] = what.split(' ');
+      if (subject === 'turn') served.push(scenario.serve(verb, { run: g07Given.session }));
+      else if (verb === 'drains') scenario.probe(subject, null, false);
+      else {
+        if (verb === 'removed') members.delete(subject);
+        else members.add(subject);
+        setPool();
+        if (verb === 'returns') scenario.probe(subject);
+      }
+    }
+    expect(served).toEqual(g07Expect.served_by);
+  });
+
+  it('whichever replica goes, at whatever turn, no turn is lost and none moves while its replica is healthy', () => {
+    fc.assert(
+      fc.property(fc.array(fc.constantFrom('turn', 'lose', 'return'), { maxLength: 40 }), (steps) => {
+        const scenario = new Scenario(pool);
+        let home: string | undefined;
+        let away: string | undefined;
+        for (const [index, what] of steps.entries()) {
+          if (what === 'lose' && away === undefined) {
+            away = home ?? first;
+            scenario.probe(away ?? '', null, false);
+          } else if (what === 'return' && away !== undefined) {
+            scenario.probe(away);
+            away = undefined;
+          } else if (what === 'turn') {
+            const expected = home === undefined || home === away ? null : home;
+            const served = scenario.serve(`t${index}`, { run: 's' });
+            expect([first, second]).toContain(served);
+            expect(served).toBe(expected ?? served);
+            expect(served).not.toBe(away);
+            home = served;
+          }
+        }
+      }),
+    );
+  });
+});
+
+it('serves a session across a replica that goes and returns, without an error', () => {
   const scenario = new Scenario(two);
   const served = [scenario.serve('1', { run: 's1' }), scenario.serve('2', { run: 's1' })];
   scenario.send({ type: 'poolChanged', replicas: [replica('r2')] });

@@ -1,8 +1,10 @@
 /** What engines say of their load, in their own words (case G04 and its kind). */
 import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
 import type { Engine } from '../../../contracts/config-file.ts';
 import { addLoads, readEngineLoad } from '../../../scheduler/host/engine-metrics.ts';
 import { parseFamilies } from '../../../scheduler/host/metrics-text.ts';
+import { caseFile } from '../../case-file.ts';
 
 const lines = (...texts: string[]): string => texts.map((text) => `${text}\n`).join('');
 
@@ -248,5 +250,41 @@ describe('the metrics text', () => {
     'a 1e',
   ])('%j is not a sample of it', (line) => {
     expect(parseFamilies(line, new Set(['a'])).size).toBe(0);
+  });
+});
+
+const g04 = caseFile('G04');
+const g04Given = z.object({ model: z.string(), texts: z.record(z.string(), z.string()) }).parse(g04.given);
+const loadSchema = z.object({
+  running: z.number().nullable(),
+  waiting: z.number().nullable(),
+  cache: z.number().nullable(),
+});
+const g04Expect = z
+  .object({ texts: z.record(z.string(), loadSchema), null_means: z.string() })
+  .parse(g04.expect);
+
+describe(`${g04.id} ${g04.title}`, () => {
+  const load = (text: string): unknown => {
+    const engine: Engine = text.includes('sglang:') ? 'sglang' : 'vllm';
+    const read = readEngineLoad(engine, text, [g04Given.model]);
+    return { running: read.running, waiting: read.waiting, cache: read.cacheUsage };
+  };
+
+  it.each(Object.entries(g04Given.texts))('%s', (name, text) => {
+    expect(load(text)).toEqual(g04Expect.texts[name]);
+  });
+
+  it.each(Object.entries(g04Given.texts))('%s, its lines in any order and with CRLF', (name, text) => {
+    const turned = text.trimEnd().split('\n').toReversed();
+    expect(load(`${turned.join('\n')}\n`)).toEqual(g04Expect.texts[name]);
+    expect(load(text.replaceAll('\n', '\r\n'))).toEqual(g04Expect.texts[name]);
+  });
+
+  it('a metric under a name of tomorrow is unknown, never zero', () => {
+    for (const [name, text] of Object.entries(g04Given.texts)) {
+      const renamed = text.replaceAll(/num_(?:requests_running|running_reqs)/g, 'active_sequences');
+      expect([name, (load(renamed) as { running: unknown }).running]).toEqual([name, null]);
+    }
   });
 });
