@@ -47,7 +47,7 @@ describe('what the scheduler is told', () => {
     expect(reportOf(passed(200, { ...names, failed: true }), 1).toolNames).toBeUndefined();
   });
 
-  it('S17 books what a cut reply has cost: its usage, else what was seen of it', () => {
+  it('books what a cut reply has cost: its usage, else what was seen of it', () => {
     const gone = (more: Partial<ReplyFacts>): RelayResult => ({
       kind: 'client-gone',
       status: 200,

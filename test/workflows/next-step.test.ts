@@ -217,7 +217,7 @@ describe('a reply that is no answer', () => {
   it.each([
     ['nothing before the token limit', { finishReason: 'length' }, 'raise maxTokens'],
     ['withheld by the engine', { finishReason: 'content_filter' }, 'content_filter'],
-    ['calls announced and none sent (S21)', { finishReason: 'tool_calls' }, 'announced tool calls'],
+    ['calls announced and none sent', { finishReason: 'tool_calls' }, 'announced tool calls'],
   ])('%s fails the run with a reason', (_name, part, reason) => {
     const { step } = play(newRun(), turn({ message: { role: 'assistant', content: '' }, ...part }));
     expect(step).toMatchObject({

@@ -27,7 +27,7 @@ const call = (
 const collected = (...chunks: ReplyChunk[]): unknown =>
   collect(...chunks).calls.map(({ id, name, arguments: text }) => [id, name, text]);
 
-describe('tool-call deltas without a usable index (S06)', () => {
+describe('tool-call deltas without a usable index', () => {
   it('are one call when they go on with it', () => {
     expect(
       collected(call(undefined, 'q1', 'add', '{"a":2,'), call(undefined, undefined, undefined, '"b":3}')),
@@ -46,7 +46,7 @@ describe('tool-call deltas without a usable index (S06)', () => {
   });
 });
 
-describe('empty names (S08)', () => {
+describe('empty names', () => {
   it('do not wipe a name that came before', () => {
     expect(
       collected(
@@ -63,7 +63,7 @@ describe('empty names (S08)', () => {
   });
 });
 
-describe('parallel calls that share an index (S10)', () => {
+describe('parallel calls that share an index', () => {
   it('are told apart by their ids', () => {
     expect(
       collected(

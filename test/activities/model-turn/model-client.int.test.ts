@@ -99,7 +99,7 @@ describe('a model turn', () => {
   });
 });
 
-describe('a stream that ends early (S12)', () => {
+describe('a stream that ends early', () => {
   it('is a failure when it is reset inside a call', async () => {
     const broken = await failure((turn) => {
       turn.write(

@@ -7,7 +7,7 @@ import {
 
 const pairs = (headers: Record<string, string>): string[] => Object.entries(headers).flat();
 
-describe('S14 the headers of the request to a replica', () => {
+describe('the headers of the request to a replica', () => {
   const sent = upstreamRequestHeaders(
     pairs({
       'Content-Type': 'application/json',
@@ -73,7 +73,7 @@ describe('S14 the headers of the request to a replica', () => {
   });
 });
 
-describe('S14 the headers of the response to a client', () => {
+describe('the headers of the response to a client', () => {
   const upstream = {
     'Content-Type': 'text/event-stream',
     'Transfer-Encoding': 'chunked',
@@ -93,7 +93,7 @@ describe('S14 the headers of the response to a client', () => {
     ]);
   });
 
-  it('S13 keep encoding and length together when the bytes stay as they are', () => {
+  it('keep encoding and length together when the bytes stay as they are', () => {
     const packed = pairs({ 'content-encoding': 'gzip', 'content-length': '181' });
     expect(clientResponseHeaders(packed, true)).toEqual(packed);
   });

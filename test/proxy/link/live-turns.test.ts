@@ -67,7 +67,7 @@ describe('a turn at the link', () => {
     expect(bench.turns.inFlightCount).toBe(0);
   });
 
-  it('G03 ends once, whoever ends it and however often', async () => {
+  it('ends once, whoever ends it and however often', async () => {
     const bench = new Bench();
     const ticket = bench.arrive('t');
     bench.admit('t');
@@ -228,7 +228,7 @@ describe('a resync', () => {
   });
 });
 
-it('G03 after any sequence of events every turn is counted exactly once, in its phase or gone', async () => {
+it('after any sequence of events every turn is counted exactly once, in its phase or gone', async () => {
   const action = fc.constantFrom('arrive', 'admit', 'reject', 'abandon', 'finish', 'abort', 'endRun');
   const turnName = fc.constantFrom('t0', 't1', 't2', 't3');
   await fc.assert(

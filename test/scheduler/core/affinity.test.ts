@@ -156,7 +156,7 @@ const g07Given = z
 const g07Expect = z.object({ served_by: z.array(z.string()), client_errors: z.literal(0) }).parse(g07.expect);
 
 describe(`${g07.id} ${g07.title}`, () => {
-  const [first, second] = g07Given.replicas;
+  const [first] = g07Given.replicas;
   const pool = g07Given.replicas.map((id) => replica(id));
 
   it('the steps of the case', () => {
@@ -185,6 +185,7 @@ describe(`${g07.id} ${g07.title}`, () => {
         const scenario = new Scenario(pool);
         let home: string | undefined;
         let away: string | undefined;
+        const wrong: unknown[] = [];
         for (const [index, what] of steps.entries()) {
           if (what === 'lose' && away === undefined) {
             away = home ?? first;
@@ -193,14 +194,13 @@ describe(`${g07.id} ${g07.title}`, () => {
             scenario.probe(away);
             away = undefined;
           } else if (what === 'turn') {
-            const expected = home === undefined || home === away ? null : home;
             const served = scenario.serve(`t${index}`, { run: 's' });
-            expect([first, second]).toContain(served);
-            expect(served).toBe(expected ?? served);
-            expect(served).not.toBe(away);
+            const stayed = home === undefined || home === away || served === home;
+            if (served === undefined || served === away || !stayed) wrong.push({ index, served, home, away });
             home = served;
           }
         }
+        expect(wrong).toEqual([]);
       }),
     );
   });
