@@ -1,7 +1,13 @@
-/** The conversation of OpenAI's chat completions: one item a message. Pure. */
-import { isObject, textOf } from '../foreign-json.ts';
+/**
+ * The conversation of OpenAI's chat completions: one item a message. Pure.
+ *
+ * What clients change when they send a message again must not change a hash: marks of `cache_control`, which
+ * some write here too, a list of one text in the place of the text, and the reasoning of earlier replies.
+ */
+import { isObject, textOf, type Json } from '../foreign-json.ts';
 import { readConversation, type Conversation, type ConversationItem } from './conversation.ts';
 import { inlinedIn, onlyText } from './inlined-data.ts';
+import { without, withoutMark } from './resent.ts';
 
 export function chatConversation(request: {
   readonly model: string | null;
@@ -13,13 +19,32 @@ export function chatConversation(request: {
 }
 
 function itemOf(message: unknown): ConversationItem {
-  const known = isObject(message) ? message : {};
-  const { role, content } = known;
-  const resultOf = role === 'tool' ? textOf(known['tool_call_id']) : null;
+  if (!isObject(message)) {
+    const text = JSON.stringify(message) ?? 'null';
+    return { text, beginsReply: false, resultIds: [], notText: onlyText };
+  }
+  const { role, content } = message;
+  const resultOf = role === 'tool' ? textOf(message['tool_call_id']) : null;
   return {
-    text: JSON.stringify(message) ?? 'null',
+    text: JSON.stringify(lasting(message)),
     beginsReply: role === 'assistant',
     resultIds: resultOf === null ? [] : [resultOf],
     notText: Array.isArray(content) ? inlinedIn(content) : onlyText,
   };
+}
+
+const passing = ['cache_control', 'reasoning_content', 'reasoning', 'reasoning_details'];
+
+/** Most messages are plain, and are themselves. */
+function lasting(message: Json): Json {
+  const kept = without(message, passing);
+  const { content } = kept;
+  return Array.isArray(content) ? { ...kept, content: lastingContent(content) } : kept;
+}
+
+function lastingContent(parts: readonly unknown[]): unknown {
+  const kept = parts.map(withoutMark);
+  const [only] = kept;
+  const isText = kept.length === 1 && isObject(only) && only['type'] === 'text';
+  return isText ? only['text'] : kept;
 }

@@ -8,6 +8,7 @@
 import { isObject, objectsIn, textOf, type Json } from '../foreign-json.ts';
 import { readConversation, type Conversation, type ConversationItem } from './conversation.ts';
 import { addNotText, inlinedIn, onlyText, type NotText } from './inlined-data.ts';
+import { withoutMark } from './resent.ts';
 
 export function messagesConversation(request: {
   readonly model: string | null;
@@ -69,12 +70,6 @@ function unmarked(block: unknown): unknown {
   const content = block['content'];
   if (!Array.isArray(content)) return withoutMark(block);
   return withoutMark({ ...block, content: content.map(withoutMark) });
-}
-
-function withoutMark(block: unknown): unknown {
-  if (!isObject(block) || !('cache_control' in block)) return block;
-  const { cache_control: _, ...rest } = block;
-  return rest;
 }
 
 function isThinking(block: unknown): boolean {

@@ -73,6 +73,41 @@ describe('the beginnings of a conversation', () => {
   });
 });
 
+describe('a message sent again', () => {
+  const mark = { cache_control: { type: 'ephemeral' } };
+  const said = (content: unknown, more: object = {}): unknown => ({ role: 'user', content, ...more });
+  const text = (words: string, more: object = {}): unknown => ({ type: 'text', text: words, ...more });
+
+  it('is the same wherever the marks of the cache stand this turn', () => {
+    const plain = read([said('a'), said('b')]);
+    expect(read([said([text('a', mark)]), said([text('b')])])).toEqual(plain);
+    expect(read([said('a', mark), said('b')])).toEqual(plain);
+    const parts = [text('a'), text('b')];
+    expect(read([said([text('a'), text('b', mark)])])).toEqual(read([said(parts)]));
+  });
+
+  it('is the same without the reasoning of a reply', () => {
+    const reply = { role: 'assistant', content: 'x' };
+    const plain = read([user('a'), reply, user('b')]);
+    for (const field of ['reasoning_content', 'reasoning', 'reasoning_details']) {
+      expect(read([user('a'), { ...reply, [field]: 'hm' }, user('b')])).toEqual(plain);
+    }
+  });
+
+  it('is another with another text, part, name or call', () => {
+    const others = [
+      said('a'),
+      said('b'),
+      said([text('a'), text('b')]),
+      said([{ type: 'image_url', image_url: { url: 'http://h.test/a' } }]),
+      said('a', { name: 'x' }),
+      said(null),
+      calls('a'),
+    ];
+    expect(new Set(others.map((message) => read([message]).whole)).size).toBe(others.length);
+  });
+});
+
 describe('tool results sent back', () => {
   it('are those after the last reply, bound to what was before it', () => {
     const before = [user('q'), calls('call_0'), result('call_0')];
