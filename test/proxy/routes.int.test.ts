@@ -290,7 +290,7 @@ describe('a proxy that closes', () => {
     const closed = proxy.close();
     const head = await held.head;
     expect([head.statusCode, head.headers['retry-after']]).toEqual([503, '1']);
-    await expect(post(proxy, chatPath, streaming).head).rejects.toThrow(/ECONNREFUSED/);
+    expect((await post(proxy, chatPath, streaming).head).statusCode).toBe(503);
     call.write(sse(chunk({ content: 'x' }, 'stop'), '[DONE]'));
     call.end();
     await closed;
