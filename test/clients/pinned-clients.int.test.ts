@@ -38,8 +38,8 @@ async function fakeNpm(versionOf: Readonly<Record<string, string>>, exit = 0): P
   return bin;
 }
 
-async function install(bin: string, lines: string[] = []): Promise<string> {
-  return await installedProgram(client, {
+async function install(bin: string, lines: string[] = [], of = client): Promise<string> {
+  return await installedProgram(of, {
     stateDir: folder,
     environment: { PATH: `${bin}:/usr/bin:/bin` },
     signal: new AbortController().signal,
@@ -61,6 +61,12 @@ describe('a pinned client', () => {
   it('is the first variant that runs here and is of the pinned version', async () => {
     const bin = await fakeNpm({ 'heron-a': '9.9.9', 'heron-old-cpu': '1.2.3' });
     expect(await install(bin)).toContain('heron-old-cpu');
+  });
+
+  it('may lie in a folder that is named by the platform', async () => {
+    const bin = await fakeNpm({ 'heron-linux': '1.2.3' });
+    const program = await install(bin, [], { ...client, program: '*/heron' });
+    expect(program).toBe(join(folder, 'clients/heron-1.2.3/node_modules/heron-linux/bin/heron'));
   });
 
   it('leaves nothing behind and tells what npm said when it cannot be installed', async () => {
