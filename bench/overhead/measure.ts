@@ -1,11 +1,15 @@
-/** The windows of all arms, interleaved: open loops on free processors, closed loops on one core. */
+/**
+ * The windows of all arms, interleaved: open loops on free processors, closed loops on one core. While one
+ * arm is measured the others are frozen: neither their background work nor what an overloaded one has yet
+ * to do counts against another.
+ */
 import { loadavg } from 'node:os';
 import type { ArmName, RunningArm } from './arms/arm.ts';
 import { burstModel, pacedModel } from './engine-models.ts';
 import type { LoadGenerator } from './load-generator.ts';
 import type { ClosedResult, OpenResult } from './load-protocol.ts';
 import { orderOf, seedOf, type Plan } from './plan.ts';
-import { allowedCores, pin } from './processes.ts';
+import { allowedCores, freeze, pin, thaw } from './processes.ts';
 import { settle } from './settle.ts';
 
 export interface Bench {
@@ -22,7 +26,7 @@ interface WindowOf<Result> {
   readonly repeat: number;
   /** The machine's load average of the last minute when the window began. */
   readonly loadAverage: number;
-  /** Whether the arm had come to rest before the next window. */
+  /** Whether the arm had come to rest before its window. */
   readonly settled: boolean;
   readonly result: Result;
 }
@@ -30,6 +34,24 @@ export type OpenWindow = WindowOf<OpenResult> & { readonly ratePerSecond: number
 export type ClosedWindow = WindowOf<ClosedResult> & { readonly streams: boolean };
 
 const warmUpLimitMs = 15_000;
+
+function pidsOf(arms: readonly RunningArm[]): readonly number[] {
+  return arms.flatMap(({ processes }) => processes.map(({ pid }) => pid));
+}
+
+/** Runs `measure` with this arm alone, once it has come to rest. */
+async function alone<Result>(
+  bench: Bench,
+  arm: RunningArm,
+  measure: () => Promise<Result>,
+): Promise<{ readonly loadAverage: number; readonly settled: boolean; readonly result: Result }> {
+  await thaw(pidsOf([arm]));
+  const settled = await settle(arm, bench.engineUrl);
+  const [loadAverage = 0] = loadavg();
+  const result = await measure();
+  await freeze(pidsOf([arm]));
+  return { loadAverage, settled, result };
+}
 
 /** What compiles, connects and caches on its first requests has done so before anything counts. */
 export async function warmUp({ arms, plan, load, engineUrl, progress }: Bench): Promise<void> {
@@ -50,18 +72,21 @@ export async function warmUp({ arms, plan, load, engineUrl, progress }: Bench): 
 }
 
 export async function measureOpenLoops(bench: Bench): Promise<readonly OpenWindow[]> {
-  const { arms, plan, load, engineUrl } = bench;
+  const { arms, plan, load } = bench;
   const windows: OpenWindow[] = [];
+  await freeze(pidsOf(arms));
   for (let repeat = 0; repeat < plan.repeats; repeat += 1) {
     for (const { ratePerSecond, windowMs } of plan.rates) {
       bench.progress(`first byte and chunks at ${ratePerSecond}/s, repeat ${repeat + 1} of ${plan.repeats}`);
       for (const arm of orderOf(arms, repeat)) {
         const seed = seedOf(repeat, ratePerSecond);
-        const [loadAverage = 0] = loadavg();
         const order = { target: arm.target, model: pacedModel, maxTokens: plan.chunks };
-        const result = await load.open({ kind: 'open', ...order, ratePerSecond, windowMs, seed });
-        const settled = await settle(arm, engineUrl);
-        windows.push({ arm: arm.name, repeat, ratePerSecond, seed, loadAverage, settled, result });
+        const measured = await alone(
+          bench,
+          arm,
+          async () => await load.open({ kind: 'open', ...order, ratePerSecond, windowMs, seed }),
+        );
+        windows.push({ arm: arm.name, repeat, ratePerSecond, seed, ...measured });
       }
     }
   }
@@ -74,11 +99,12 @@ export async function measureOpenLoops(bench: Bench): Promise<readonly OpenWindo
  * @returns null where processes cannot be pinned, or there is one core only.
  */
 export async function measureOneCore(bench: Bench): Promise<readonly ClosedWindow[] | null> {
-  const { arms, plan, load, engineUrl } = bench;
+  const { arms, plan, load } = bench;
   const cores = await allowedCores();
   const gatewayCore = cores?.at(-1);
   if (cores === null || gatewayCore === undefined || cores.length < 2) return null;
-  const gateways = arms.flatMap(({ processes }) => processes.map(({ pid }) => pid));
+  const gateways = pidsOf(arms);
+  await freeze(gateways);
   await pin([bench.enginePid, load.pid], cores.slice(0, -1));
   await pin(gateways, [gatewayCore]);
   const windows: ClosedWindow[] = [];
@@ -88,23 +114,24 @@ export async function measureOneCore(bench: Bench): Promise<readonly ClosedWindo
         `requests/s on one core, ${streams ? 'streaming' : 'plain'}, repeat ${repeat + 1} of ${plan.repeats}`,
       );
       for (const arm of orderOf(arms, repeat)) {
-        const [loadAverage = 0] = loadavg();
         const { connections, warmUpMs, windowMs, chunks } = plan.closed;
-        const result = await load.closed({
-          kind: 'closed',
-          target: arm.target,
-          model: burstModel,
-          maxTokens: chunks,
-          connections,
-          streams: streams ? 'all' : 'none',
-          until: { windowMs, warmUpMs },
-          runs: 0,
-        });
-        const settled = await settle(arm, engineUrl);
-        windows.push({ arm: arm.name, repeat, streams, loadAverage, settled, result });
+        const order = { target: arm.target, model: burstModel, maxTokens: chunks, connections, runs: 0 };
+        const measured = await alone(
+          bench,
+          arm,
+          async () =>
+            await load.closed({
+              kind: 'closed',
+              ...order,
+              streams: streams ? 'all' : 'none',
+              until: { windowMs, warmUpMs },
+            }),
+        );
+        windows.push({ arm: arm.name, repeat, streams, ...measured });
       }
     }
   }
+  await thaw(gateways);
   await pin([bench.enginePid, load.pid, ...gateways], cores);
   return windows;
 }

@@ -33,11 +33,11 @@ const full: Plan = {
   warmUpRequests: 300,
   repeats: 3,
   rates: [
-    { ratePerSecond: barRate, windowMs: 7_000 },
-    { ratePerSecond: 50, windowMs: 4_000 },
+    { ratePerSecond: barRate, windowMs: 6_000 },
+    { ratePerSecond: 50, windowMs: 3_000 },
   ],
   chunks: 10,
-  closed: { connections: 16, warmUpMs: 700, windowMs: 3_000, chunks: 16 },
+  closed: { connections: 16, warmUpMs: 500, windowMs: 2_500, chunks: 16 },
   soak: { requests: 100_000, warmUpRequests: 10_000, connections: 32, runs: 1_000, heldTurns: 20_000 },
 };
 
@@ -50,7 +50,7 @@ export function planOf(quick: boolean): Plan {
       { ratePerSecond: barRate, windowMs: 2_500 },
       { ratePerSecond: 50, windowMs: 1_000 },
     ],
-    closed: { ...full.closed, warmUpMs: 500, windowMs: 1_500 },
+    closed: { ...full.closed, warmUpMs: 500, windowMs: 2_000 },
   };
 }
 

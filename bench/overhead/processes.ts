@@ -1,6 +1,6 @@
 /**
  * Long-lived processes of the bench: started with their output in files, so that nobody has to read it,
- * awaited until they are ready, pinned to processors, stopped in order. Linux tells of descendants,
+ * running until they are ready, pinned to processors, stopped in order. Linux tells of descendants,
  * processors and connections through `/proc`; elsewhere these are null.
  */
 import { spawn, type ChildProcess } from 'node:child_process';
@@ -31,7 +31,24 @@ const stopTimeoutMs = 5_000;
 const readyTimeoutMs = 90_000;
 const pollMs = 100;
 
-/** @throws SetupFault when it cannot be started; that it is ready is awaited by the functions below. */
+/** All that run now: a frozen one would outlive this process, since it cannot even be interrupted. */
+const alive = new Set<ChildProcess>();
+let guarded = false;
+
+function endWithThisProcess(child: ChildProcess): void {
+  alive.add(child);
+  child.once('exit', () => alive.delete(child));
+  if (guarded) return;
+  guarded = true;
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+    process.once(signal, () => {
+      for (const one of alive) one.kill('SIGKILL');
+      process.exit(1);
+    });
+  }
+}
+
+/** @throws SetupFault when it cannot be started; that it is ready is running by the functions below. */
 export async function startProcess(spec: ProcessSpec): Promise<RunningProcess> {
   const logPath = join(spec.workDir, `${spec.name}.log`);
   const log = openSync(logPath, 'a');
@@ -48,6 +65,7 @@ export async function startProcess(spec: ProcessSpec): Promise<RunningProcess> {
     );
   });
   if (child.pid === undefined) throw new SetupFault(`${spec.name} has no process id`);
+  endWithThisProcess(child);
   return { name: spec.name, pid: child.pid, logPath, close: async () => await stopChild(child) };
 }
 
@@ -55,6 +73,8 @@ export async function stopChild(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   const exited = once(child, 'exit');
   child.kill('SIGTERM');
+  // Frozen, it would not hear of it.
+  child.kill('SIGCONT');
   const timer = setTimeout(() => child.kill('SIGKILL'), stopTimeoutMs);
   await exited;
   clearTimeout(timer);
@@ -111,6 +131,22 @@ export async function withDescendants(pid: number): Promise<readonly number[]> {
     }
   }
   return found;
+}
+
+/** Stops processes and their descendants where they are; they keep connections and memory. */
+export async function freeze(pids: readonly number[]): Promise<void> {
+  await signalAll(pids, 'SIGSTOP');
+}
+
+/** Lets them go on. */
+export async function thaw(pids: readonly number[]): Promise<void> {
+  await signalAll(pids, 'SIGCONT');
+}
+
+async function signalAll(pids: readonly number[], signal: 'SIGSTOP' | 'SIGCONT'): Promise<void> {
+  for (const pid of (await Promise.all(pids.map(withDescendants))).flat()) {
+    if (isAlive(pid)) process.kill(pid, signal);
+  }
 }
 
 /** Processors this process may run on; null where that cannot be told. */
