@@ -1,10 +1,11 @@
 /** The shape of every error of ours is that of the API whose endpoint was asked, whoever words it. */
 import { describe, expect, it } from 'vitest';
+import type { ProxyLimits } from '../../../proxy/limits.ts';
 import { post, replica, startStack, until, type Stack } from '../stack.ts';
 
-const start = async (): Promise<Stack> =>
+const start = async (limits: Partial<ProxyLimits> = {}): Promise<Stack> =>
   await startStack({
-    limits: { bodyBytes: 1_000 },
+    limits: { bodyBytes: 1_000, ...limits },
     pool: ([only]) => [replica('e', only?.url ?? '', { apis: ['chat', 'messages'] })],
   });
 
@@ -70,6 +71,20 @@ describe('under /v1/messages', () => {
       status: 502,
       body: { type: 'error', error: { type: 'api_error', code: 'engine_unreachable' } },
     });
+  });
+
+  it('a proxy that stops says so in it as well', async () => {
+    const stack = await start({ drainMs: 10_000 });
+    const inFlight = post(stack.proxy, '/v1/messages', good);
+    const call = await stack.engine.next();
+    const stopped = stack.proxy.close();
+    expect(await send(stack, '/v1/messages/count_tokens', good)).toMatchObject({
+      status: 503,
+      body: { type: 'error', error: { type: 'overloaded_error', code: 'draining' } },
+    });
+    call.json(200, {});
+    await stopped;
+    expect((await inFlight.head).statusCode).toBe(200);
   });
 
   it('an engine\u2019s own error is not touched', async () => {
