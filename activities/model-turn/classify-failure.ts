@@ -82,14 +82,16 @@ export function classifyFailure(failure: UpstreamFailure, attempt: number, nowMs
 
 /** Longest wait that grows by itself; what an upstream names may be longer. */
 const longestBackoffMs = 30_000;
-const firstBackoffMs = 1_000;
+/** What no wait at all grows from. */
+const shortestBackoffMs = 100;
 
 /** null: the upstream names no wait. */
 function delayOf(headers: RetryHeaders, attempt: number, nowMs: number): number | null {
   const asked = retryAfterMs(headers, nowMs);
   if (asked === null) return null;
-  const backoffMs = attempt <= 1 ? 0 : Math.min(longestBackoffMs, firstBackoffMs * 2 ** (attempt - 1));
-  return Math.max(asked, backoffMs);
+  if (attempt <= 1) return asked;
+  const grownMs = (asked === 0 ? shortestBackoffMs : asked) * 2 ** (attempt - 1);
+  return Math.max(asked, Math.min(longestBackoffMs, grownMs));
 }
 
 /** The engine's words, after what they mean for a run and what can be done. */

@@ -120,7 +120,7 @@ describe(`${g02.id} ${g02.title}`, () => {
     ['20', 429],
     ['1', 500],
   ])('the waits of a run grow although the upstream always says %s s with %d', (retryAfter, code) => {
-    const delays = [1, 2, 3, 4, 5, 6, 7, 8].map(
+    const delays = Array.from({ length: 12 }, (_, index) => index + 1).map(
       (attempt) =>
         classifyFailure(status(code, { headers: { retryAfter } }), attempt, 0).delayMs ?? Number.NaN,
     );
