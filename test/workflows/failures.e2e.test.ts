@@ -57,7 +57,7 @@ describe('a model request that fails', () => {
     stack.model.script((request, index) => {
       const status = statuses[index - before];
       if (status === undefined) request.say('at last');
-      else request.json(status, { error: { message: `status ${status}` } }, { 'retry-after-ms': '20' });
+      else request.json(status, { error: { message: `status ${status}` } }, { 'retry-after-ms': '1' });
     });
     const handle = await stack.start({ task: 'insist', tools: [] });
     expect(await handle.result()).toMatchObject({ text: 'at last', counters: { turns: 1 } });
@@ -66,8 +66,8 @@ describe('a model request that fails', () => {
 
     const second = stack.model.requests.length;
     stack.model.script((request, index) => {
-      if (index % 2 === 0) request.json(500, { error: { message: 'broken' } }, { 'retry-after-ms': '20' });
-      else request.json(503, { error: { message: 'busy' } }, { 'retry-after-ms': '20' });
+      if (index % 2 === 0) request.json(500, { error: { message: 'broken' } }, { 'retry-after-ms': '1' });
+      else request.json(503, { error: { message: 'busy' } }, { 'retry-after-ms': '1' });
     });
     const failure = await failureOf(await stack.start({ task: 'insist', tools: [] }));
     expect(failure).toMatchObject({
