@@ -40,12 +40,10 @@ function endWithThisProcess(child: ChildProcess): void {
   child.once('exit', () => alive.delete(child));
   if (guarded) return;
   guarded = true;
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-    process.once(signal, () => {
-      for (const one of alive) one.kill('SIGKILL');
-      process.exit(1);
-    });
-  }
+  process.once('exit', () => {
+    for (const one of alive) one.kill('SIGKILL');
+  });
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
 }
 
 /** @throws SetupFault when it cannot be started; that it is ready is running by the functions below. */

@@ -1,4 +1,5 @@
 /** What every measurement needs under it: a folder, the engine, the load generator. */
+import { rmSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -19,6 +20,8 @@ export async function startSite(
   progress: Progress,
 ): Promise<OverheadSite> {
   const workDir = await mkdtemp(join(tmpdir(), 'fermata-overhead-'));
+  // Also when this process is interrupted.
+  process.once('exit', () => rmSync(workDir, { recursive: true, force: true }));
   const parts: Closable[] = [{ close: async () => await rm(workDir, { recursive: true, force: true }) }];
   const close = async (): Promise<void> => await closeInReverse(parts);
   const clean = Object.fromEntries(
