@@ -21,31 +21,57 @@ export async function readBody(request: IncomingMessage, limitBytes: number): Pr
     );
   }
   return await new Promise((resolve, reject) => {
-    const chunks: Buffer[] = [];
-    let bytes = 0;
-    const tooLarge = (): void =>
-      reject(new Fault('body_too_large', `the body is larger than ${limitBytes} bytes; send less`));
-    request.on('data', (chunk: Buffer) => {
-      bytes += chunk.length;
-      if (bytes <= limitBytes) chunks.push(chunk);
-      else chunks.length = 0;
-      if (bytes > limitBytes * drainFactor) tooLarge();
-    });
-    let ended = false;
-    request.once('end', () => {
-      ended = true;
-      const [only] = chunks;
-      if (bytes > limitBytes) tooLarge();
-      else resolve(chunks.length === 1 && only !== undefined ? only : Buffer.concat(chunks, bytes));
-    });
-    const brokenOff = (): void => {
-      // Every request closes; a fault made in vain would cost each of them its stack.
-      if (ended) return;
-      reject(new Fault('invalid_request', 'the request broke off before its body was complete'));
-    };
-    request.once('error', brokenOff);
-    request.once('close', brokenOff);
+    const reading = new BodyReading(limitBytes, resolve, reject);
+    request.on('data', (chunk: Buffer) => reading.take(chunk));
+    request.once('end', () => reading.end());
+    request.once('error', () => reading.breakOff());
+    request.once('close', () => reading.breakOff());
   });
+}
+
+/** What has come of a body. It outlives the body, with its request, so it lets go of what it has handed on. */
+class BodyReading {
+  readonly #limitBytes: number;
+  readonly #resolve: (body: Buffer) => void;
+  readonly #reject: (fault: Fault) => void;
+  #chunks: Buffer[] = [];
+  #bytes = 0;
+  #ended = false;
+
+  constructor(limitBytes: number, resolve: (body: Buffer) => void, reject: (fault: Fault) => void) {
+    this.#limitBytes = limitBytes;
+    this.#resolve = resolve;
+    this.#reject = reject;
+  }
+
+  take(chunk: Buffer): void {
+    this.#bytes += chunk.length;
+    if (this.#bytes <= this.#limitBytes) this.#chunks.push(chunk);
+    else this.#chunks = [];
+    if (this.#bytes > this.#limitBytes * drainFactor) this.#refuse();
+  }
+
+  end(): void {
+    this.#ended = true;
+    if (this.#bytes > this.#limitBytes) {
+      this.#refuse();
+      return;
+    }
+    const [only] = this.#chunks;
+    const whole = this.#chunks.length === 1 ? only : undefined;
+    this.#resolve(whole ?? Buffer.concat(this.#chunks, this.#bytes));
+    this.#chunks = [];
+  }
+
+  breakOff(): void {
+    // Every request closes; a fault made in vain would cost each of them its stack.
+    if (this.#ended) return;
+    this.#reject(new Fault('invalid_request', 'the request broke off before its body was complete'));
+  }
+
+  #refuse(): void {
+    this.#reject(new Fault('body_too_large', `the body is larger than ${this.#limitBytes} bytes; send less`));
+  }
 }
 
 /**

@@ -4,18 +4,32 @@
  */
 import { addField, setField } from '../request-body.ts';
 
+/** How a body is made to ask: the JSON of its `stream_options`, and whether it has some already. */
+export interface UsageAsked {
+  readonly options: string;
+  readonly replaces: boolean;
+}
+
 /**
- * The body with usage asked for; null when the client asked itself, wants no stream, or wrote what an
- * engine will refuse.
+ * null when the client asked itself, wants no stream, or wrote what an engine will refuse.
  */
-export function askForUsage(
-  body: Buffer,
-  request: { readonly stream?: boolean | null | undefined; readonly stream_options?: unknown },
-): Buffer | null {
+export function usageToAsk(request: {
+  readonly stream?: boolean | null | undefined;
+  readonly stream_options?: unknown;
+}): UsageAsked | null {
   if (request.stream !== true) return null;
-  if (request.stream_options === undefined) return addField(body, 'stream_options', '{"include_usage":true}');
+  if (request.stream_options === undefined) return askedAnew;
   const given = request.stream_options ?? {};
   if (typeof given !== 'object' || Array.isArray(given)) return null;
   if ((given as Record<string, unknown>)['include_usage'] === true) return null;
-  return setField(body, 'stream_options', JSON.stringify({ ...given, include_usage: true }));
+  return { options: JSON.stringify({ ...given, include_usage: true }), replaces: true };
+}
+
+const askedAnew: UsageAsked = { options: '{"include_usage":true}', replaces: false };
+
+/** The body that asks. Made when it is sent: a held turn keeps its body once. */
+export function askingBody(body: Buffer, asked: UsageAsked | null): Buffer {
+  if (asked === null) return body;
+  const put = asked.replaces ? setField : addField;
+  return put(body, 'stream_options', asked.options);
 }

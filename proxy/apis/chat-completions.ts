@@ -7,7 +7,7 @@ import { DialectBodyReader } from '../reply/dialect-body-reader.ts';
 import { DialectStreamReader } from '../reply/dialect-stream-reader.ts';
 import { parseJsonObject } from '../request-body.ts';
 import type { ApiDescriptor, TurnRequest } from './api-descriptor.ts';
-import { askForUsage } from './ask-for-usage.ts';
+import { askingBody, usageToAsk } from './ask-for-usage.ts';
 import { parseFields } from './parse-fields.ts';
 
 export const chatPath = '/v1/chat/completions';
@@ -27,7 +27,7 @@ export const chatCompletions: ApiDescriptor = { name: 'chat', path: chatPath, re
 
 function readRequest(body: Buffer): TurnRequest {
   const request = parseFields(chatRequestSchema, parseJsonObject(body));
-  const withUsage = askForUsage(body, request);
+  const asked = usageToAsk(request);
   const { model, tools, messages } = request;
   return {
     api: 'chat',
@@ -35,8 +35,8 @@ function readRequest(body: Buffer): TurnRequest {
     model,
     maxTokens: countOf(request.max_completion_tokens ?? request.max_tokens),
     conversation: chatConversation({ model, tools, messages }),
-    bodyFor: () => withUsage ?? body,
-    withholdUsage: withUsage !== null,
+    bodyFor: () => askingBody(body, asked),
+    withholdUsage: asked !== null,
     class: null,
     translate: null,
     streamReader: () => new DialectStreamReader(chatDialect),

@@ -7,7 +7,7 @@ import { DialectBodyReader } from '../reply/dialect-body-reader.ts';
 import { DialectStreamReader } from '../reply/dialect-stream-reader.ts';
 import { parseJsonObject } from '../request-body.ts';
 import type { ApiDescriptor, TurnRequest } from './api-descriptor.ts';
-import { askForUsage } from './ask-for-usage.ts';
+import { askingBody, usageToAsk } from './ask-for-usage.ts';
 import { parseFields } from './parse-fields.ts';
 
 const path = '/v1/completions';
@@ -25,7 +25,7 @@ export const completions: ApiDescriptor = { name: 'completions', path, readReque
 
 function readRequest(body: Buffer): TurnRequest {
   const request = parseFields(completionsRequestSchema, parseJsonObject(body));
-  const withUsage = askForUsage(body, request);
+  const asked = usageToAsk(request);
   const { model } = request;
   return {
     api: 'completions',
@@ -33,8 +33,8 @@ function readRequest(body: Buffer): TurnRequest {
     model,
     maxTokens: countOf(request.max_tokens),
     conversation: promptConversation(model, request.prompt),
-    bodyFor: () => withUsage ?? body,
-    withholdUsage: withUsage !== null,
+    bodyFor: () => askingBody(body, asked),
+    withholdUsage: asked !== null,
     class: null,
     translate: null,
     streamReader: () => new DialectStreamReader(chatDialect),

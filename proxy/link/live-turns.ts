@@ -10,20 +10,69 @@ import type { PoolReplica, ProxyMessage, TurnSpec } from '../../contracts/link-p
 import type { RunRegistry } from './run-registry.ts';
 import { refusedTicket, type AbortReason, type Decision, type Ticket, type TurnReport } from './ticket.ts';
 
-interface LiveTurn {
+/** What becomes of a turn when its ticket is used. */
+interface TicketUse {
+  abandon(live: LiveTurn): void;
+  started(live: LiveTurn): void;
+  finished(live: LiveTurn, report: TurnReport): void;
+}
+
+/** A turn and its ticket in one: thousands may be held, so each is one object with methods that all share. */
+class LiveTurn implements Ticket {
   readonly spec: TurnSpec;
   /** Monotonic milliseconds of its first arrival, attempts before this one included. */
   readonly arrivedAtMs: number;
   readonly heldSinceMs: number;
-  readonly decide: (decision: Decision) => void;
+  readonly decision: Promise<Decision>;
   /** Set until the scheduler hears of it: a turn that waits before it arrives again. */
-  delay: NodeJS.Timeout | null;
-  replica: ReplicaId | null;
-  admittedAtMs: number;
-  started: boolean;
-  progressed: boolean;
-  stop: ((reason: AbortReason) => void) | null;
-  stopReason: AbortReason | null;
+  delay: NodeJS.Timeout | null = null;
+  replica: ReplicaId | null = null;
+  admittedAtMs = 0;
+  hasStarted = false;
+  hasProgressed = false;
+  stop: ((reason: AbortReason) => void) | null = null;
+  stopReason: AbortReason | null = null;
+  readonly #use: TicketUse;
+  #resolve: ((decision: Decision) => void) | null = null;
+
+  constructor(use: TicketUse, spec: TurnSpec, heldForMs: number, nowMs: number) {
+    this.#use = use;
+    this.spec = spec;
+    this.arrivedAtMs = nowMs - heldForMs;
+    this.heldSinceMs = nowMs;
+    this.decision = new Promise((resolve) => {
+      this.#resolve = resolve;
+    });
+  }
+
+  get turn(): TurnId {
+    return this.spec.turn;
+  }
+
+  decide(decision: Decision): void {
+    this.#resolve?.(decision);
+  }
+
+  abandon(): void {
+    this.#use.abandon(this);
+  }
+
+  started(): void {
+    this.#use.started(this);
+  }
+
+  progressed(): void {
+    this.hasProgressed = true;
+  }
+
+  finished(report: TurnReport): void {
+    this.#use.finished(this, report);
+  }
+
+  onAbort(stop: (reason: AbortReason) => void): void {
+    this.stop = stop;
+    if (this.stopReason !== null) stop(this.stopReason);
+  }
 }
 
 export class LiveTurns {
@@ -33,6 +82,11 @@ export class LiveTurns {
   readonly #sendSoon: (message: ProxyMessage) => void;
   readonly #nowMs: () => number;
   readonly #maxHeld: number;
+  readonly #ticketUse: TicketUse = {
+    abandon: (live) => this.#abandon(live),
+    started: (live) => this.#started(live),
+    finished: (live, report) => this.#finished(live, report),
+  };
   #held = 0;
   #draining = false;
   #onNoneInFlight: (() => void) | null = null;
@@ -68,41 +122,13 @@ export class LiveTurns {
     const nowMs = this.#nowMs();
     const refusal = this.#draining ? 'draining' : this.#held >= this.#maxHeld ? 'overloaded' : null;
     if (refusal !== null) return refusedTicket(spec.turn, refusal);
-    let decide: (decision: Decision) => void = () => {};
-    const decision = new Promise<Decision>((resolve) => {
-      decide = resolve;
-    });
-    const live: LiveTurn = {
-      spec,
-      arrivedAtMs: nowMs - heldForMs,
-      heldSinceMs: nowMs,
-      decide,
-      delay: delayMs > 0 ? setTimeout(() => this.#announce(live), delayMs) : null,
-      replica: null,
-      admittedAtMs: 0,
-      started: false,
-      progressed: false,
-      stop: null,
-      stopReason: null,
-    };
+    const live = new LiveTurn(this.#ticketUse, spec, heldForMs, nowMs);
+    if (delayMs > 0) live.delay = setTimeout(() => this.#announce(live), delayMs);
     this.#turns.set(spec.turn, live);
     this.#held += 1;
     this.#runsOf(spec)?.turnHeld(spec, nowMs);
     if (live.delay === null) this.#announce(live);
-    return {
-      turn: spec.turn,
-      decision,
-      abandon: () => this.#abandon(live),
-      started: () => this.#started(live),
-      progressed: () => {
-        live.progressed = true;
-      },
-      finished: (report) => this.#finished(live, report),
-      onAbort: (stop) => {
-        live.stop = stop;
-        if (live.stopReason !== null) stop(live.stopReason);
-      },
-    };
+    return live;
   }
 
   /** The scheduler admits a turn to a replica; null: one that the pool does not hold. */
@@ -181,8 +207,8 @@ export class LiveTurns {
   takeProgressed(): TurnId[] {
     const turns: TurnId[] = [];
     for (const [turn, live] of this.#turns) {
-      if (!live.progressed) continue;
-      live.progressed = false;
+      if (!live.hasProgressed) continue;
+      live.hasProgressed = false;
       turns.push(turn);
     }
     return turns;
@@ -204,7 +230,7 @@ export class LiveTurns {
               {
                 spec: live.spec,
                 replica: live.replica,
-                started: live.started,
+                started: live.hasStarted,
                 admittedForMs: since(live.admittedAtMs),
               },
             ],
@@ -252,8 +278,8 @@ export class LiveTurns {
   }
 
   #started(live: LiveTurn): void {
-    if (!this.#isLive(live) || live.replica === null || live.started) return;
-    live.started = true;
+    if (!this.#isLive(live) || live.replica === null || live.hasStarted) return;
+    live.hasStarted = true;
     this.#sendSoon({ type: 'turnStarted', turn: live.spec.turn });
   }
 
