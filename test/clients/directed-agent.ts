@@ -32,6 +32,8 @@ export interface DirectedAgent {
   /** Arguments of each of its starts, the last of which gets the task. */
   starts(task: string, options: DirectedAgentOptions): readonly (readonly string[])[];
   env(options: DirectedAgentOptions): Readonly<Record<string, string>>;
+  /** Text by name of the files in its home; absent: none. */
+  files?(options: DirectedAgentOptions): Readonly<Record<string, string>>;
 }
 
 const note = 'The word of the day is heron.';
@@ -60,6 +62,34 @@ export const cline: DirectedAgent = {
     ['-P', 'openai', '-m', model, task],
   ],
   env: () => ({}),
+};
+
+/** Its configuration is YAML, which JSON is too. */
+export const continueCli: DirectedAgent = {
+  calls: (cwd) => [
+    { tool: 'Read', arguments: { filepath: join(cwd, 'note.txt') } },
+    { tool: 'Bash', arguments: { command: 'cat note.txt' } },
+  ],
+  starts: (task) => [['--config', '../home/config.yaml', '--auto', '-p', task]],
+  env: () => ({ CONTINUE_TELEMETRY_ENABLED: '0' }),
+  files: ({ proxyUrl, token, model }) => ({
+    'config.yaml': JSON.stringify({
+      name: 'fermata',
+      version: '1.0.0',
+      schema: 'v1',
+      models: [
+        {
+          name: 'fermata',
+          provider: 'openai',
+          model,
+          apiBase: `${proxyUrl}/v1`,
+          apiKey: token,
+          roles: ['chat'],
+          capabilities: ['tool_use'],
+        },
+      ],
+    }),
+  }),
 };
 
 /** Clients are driven one after the other: a run that was there before is not this one's. */
@@ -99,6 +129,9 @@ export async function driveDirectedAgent(
     const [home, cwd] = [join(folder, 'home'), join(folder, 'work')];
     await Promise.all([mkdir(home), mkdir(cwd)]);
     await writeFile(join(cwd, 'note.txt'), `${note}\n`);
+    for (const [file, text] of Object.entries(agent.files?.(options) ?? {})) {
+      await writeFile(join(home, file), text);
+    }
     const ended = await start(agent, options, cwd, home);
     const ours = newRuns(before);
     await log.until(3, ours);

@@ -50,6 +50,14 @@ export const qwenCode: PinnedClient = {
   program: 'cli.js',
 };
 
+export const continueCli: PinnedClient = {
+  name: 'continue',
+  package: '@continuedev/cli',
+  version: '1.5.47',
+  platformPackages: { scope: '@continuedev', prefix: 'cli' },
+  program: 'dist/cn.js',
+};
+
 export const cline: PinnedClient = {
   name: 'cline',
   package: 'cline',

@@ -10,7 +10,15 @@ import { driveCodexAgents } from './codex-agents.ts';
 import * as directed from './directed-agent.ts';
 import { installedJsSdks, installedPythonSdk, jsPackages } from './installed-sdks.ts';
 import { driveOpenCode } from './opencode.ts';
-import { claudeCode, cline, codex, installedProgram, openCode, qwenCode } from './pinned-clients.ts';
+import {
+  claudeCode,
+  cline,
+  codex,
+  continueCli,
+  installedProgram,
+  openCode,
+  qwenCode,
+} from './pinned-clients.ts';
 import type { InstallOptions, PinnedClient } from './pinned-clients.ts';
 import { driveSmoke } from './sdk-smoke.ts';
 
@@ -155,6 +163,7 @@ export const scenarios: readonly Scenario[] = [
       await driveOpenCode({ ...stack, program, engine: stack.scriptedEngine, ...rest }),
   ),
   ofDirectedAgent(qwenCode, directed.qwenCode),
+  ofDirectedAgent(continueCli, directed.continueCli),
   { ...ofDirectedAgent(cline, directed.cline), onlyNamed: true },
   ofJs('ai-sdk'),
   ofJs('ai-sdk-responses'),
