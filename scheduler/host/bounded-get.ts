@@ -6,7 +6,7 @@ const maxBodyBytes = 4 * 1024 * 1024;
 
 export interface GetOptions {
   readonly dispatcher: Dispatcher;
-  readonly apiKey: string | null;
+  readonly headers: Readonly<Record<string, string>>;
   /** Ends it early. */
   readonly signal: AbortSignal;
 }
@@ -51,14 +51,14 @@ async function ask(
   url: string,
   method: 'GET' | 'POST',
   body: string | null,
-  { dispatcher, apiKey, signal }: GetOptions,
+  { dispatcher, headers, signal }: GetOptions,
 ): Promise<{ status: number; text: string }> {
   const answer = await request(url, {
     dispatcher,
     method,
     body,
     headers: {
-      ...(apiKey === null ? {} : { authorization: `Bearer ${apiKey}` }),
+      ...headers,
       ...(body === null ? {} : { 'content-type': 'application/json' }),
     },
     signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),

@@ -6,6 +6,7 @@ import type { Logger } from 'pino';
 import { Agent } from 'undici';
 import type { ReplicaConfig } from '../../contracts/config-file.ts';
 import { probeReplica, type ProbeResult } from './probe.ts';
+import { replicaHeaders } from './replica-headers.ts';
 
 /** What seldom changes, such as models and memory, is asked again after this many probes. */
 const rareEveryProbes = 15;
@@ -79,6 +80,7 @@ async function probeForever(
   if (replica.apiKeyEnv !== undefined && apiKey === null) {
     deps.logger.warn({ replica: replica.id }, `environment variable ${replica.apiKeyEnv} is not set`);
   }
+  const headers = replicaHeaders(replica, apiKey);
   let models = replica.models ?? [];
   let healthy: boolean | null = null;
   let sinceRare = rareEveryProbes;
@@ -88,7 +90,7 @@ async function probeForever(
     const askCapacity = sinceRare >= rareEveryProbes;
     const askModels = replica.models === undefined && (models.length === 0 || askCapacity);
     const asked = { askModels, askCapacity, askApis: untilApis === 0, models };
-    const result = await probeReplica(replica, { dispatcher, apiKey, signal, ...asked });
+    const result = await probeReplica(replica, { dispatcher, headers, signal, ...asked });
     if (signal.aborted) return;
     const tookMs = performance.now() - startedAtMs;
     if (result.models !== undefined) models = [...result.models];
