@@ -20,17 +20,8 @@ export function describeCallFailure(
   error: unknown,
 ): ToolServerError {
   if (error instanceof SdkHttpError) return httpFailure(name, error);
-  if (error instanceof SdkError) {
-    if (error.code === SdkErrorCode.RequestTimeout) {
-      return new ToolServerError(
-        'unknown',
-        `${name} gave no sign of life for ${limits.idleTimeoutMs / 1_000} s and was told to stop`,
-      );
-    }
-    if (error.code === SdkErrorCode.NotConnected)
-      return new ToolServerError('not-sent', `${name} is not connected`);
-    return new ToolServerError('unknown', `${name}: ${error.message}`);
-  }
+  if (isUnsent(error)) return new ToolServerError('not-sent', `${name} is not connected`);
+  if (error instanceof SdkError) return sdkFailure(name, limits, error);
   const code = (error as { code?: unknown }).code;
   // A JSON-RPC error: the server has read the call and said no.
   if (typeof code === 'number') return new ToolServerError('refused', messageOf(error));
@@ -40,25 +31,67 @@ export function describeCallFailure(
   );
 }
 
+function sdkFailure(
+  name: string,
+  limits: { readonly idleTimeoutMs: number },
+  error: SdkError,
+): ToolServerError {
+  switch (error.code) {
+    case SdkErrorCode.RequestTimeout:
+      return new ToolServerError(
+        'unknown',
+        `${name} gave no sign of life for ${limits.idleTimeoutMs / 1_000} s and was told to stop`,
+      );
+    case SdkErrorCode.CapabilityNotSupported:
+      return new ToolServerError(
+        'refused',
+        `${name} asks for something in return that a sub-agent cannot give (${error.message.slice(0, 200)})`,
+      );
+    default:
+      return new ToolServerError('unknown', `${name}: ${error.message}`);
+  }
+}
+
 function httpFailure(name: string, error: SdkHttpError): ToolServerError {
-  const status = statusOf(error);
-  const outcome = status !== undefined && status >= 400 && status < 500 ? 'not-sent' : 'unknown';
-  return new ToolServerError(outcome, `${name}: ${error.message}`);
+  const { status } = error;
+  // 408: it gave up waiting, perhaps in the middle. Every other 4xx turns the request away unread.
+  const isUnread = status !== undefined && status >= 400 && status < 500 && status !== 408;
+  return new ToolServerError(isUnread ? 'not-sent' : 'unknown', `${name}: ${error.message.slice(0, 500)}`);
 }
 
-/** The server does not know the session any more: it turned the request away unread. */
+/**
+ * The server does not know the session any more: it turned the request away unread. The protocol says 404;
+ * servers also say 400 or 401 and name the session, or 410.
+ */
 export function isLostSession(error: unknown): boolean {
-  return error instanceof SdkHttpError && statusOf(error) === 404;
+  if (!(error instanceof SdkHttpError)) return false;
+  if (error.status === 404 || error.status === 410) return true;
+  return (error.status === 400 || error.status === 401) && /session|not initialized/i.test(error.message);
 }
 
-function statusOf(error: SdkHttpError): number | undefined {
-  return error.status;
+/** The connection was gone before anything of the request was on it. */
+export function isUnsent(error: unknown): boolean {
+  if (error instanceof SdkError) return error.code === SdkErrorCode.NotConnected;
+  return error instanceof Error && error.message === 'Not connected';
 }
+
+/** The idle limit was reached. */
+export function isSilence(error: unknown): boolean {
+  return error instanceof SdkError && error.code === SdkErrorCode.RequestTimeout;
+}
+
+const refusedConnectionCodes: ReadonlySet<string> = new Set([
+  'ECONNREFUSED',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'UND_ERR_CONNECT_TIMEOUT',
+]);
 
 function isRefusedConnection(error: unknown): boolean {
   for (let current: unknown = error; current instanceof Error; current = current.cause) {
-    if (['ECONNREFUSED', 'ENOTFOUND', 'EHOSTUNREACH'].includes((current as NodeJS.ErrnoException).code ?? ''))
-      return true;
+    if (refusedConnectionCodes.has((current as NodeJS.ErrnoException).code ?? '')) return true;
   }
   return false;
 }

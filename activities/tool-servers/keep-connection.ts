@@ -1,6 +1,9 @@
-/** Keeps one connection: opened at first use, shared by all, opened again with backoff after it was lost. */
-import { createBackoff } from './backoff.ts';
+/**
+ * Keeps one connection: opened at first use, shared by all, opened again after it was lost. One that fails
+ * to open, or is lost soon after for the second time in a row, is tried again with growing waits.
+ */
 import type { Connection } from './connection.ts';
+import { createRestartPolicy } from './restart-policy.ts';
 
 export interface ConnectionKeeper {
   /** @throws Error when it cannot be opened, or failed so lately that it is not tried yet. */
@@ -9,6 +12,7 @@ export interface ConnectionKeeper {
   use<T>(connection: Connection, work: () => Promise<T>): Promise<T>;
   /** Takes a connection out of use; the next `get` opens another, and calls on this one may still end. */
   retire(connection: Connection): void;
+  /** Ends every connection, retired ones too. */
   close(): Promise<void>;
 }
 
@@ -16,40 +20,59 @@ export interface ConnectionKeeper {
 export function keepConnection(open: (signal: AbortSignal) => Promise<Connection>): ConnectionKeeper {
   let current: Connection | null = null;
   let opening: Promise<Connection> | null = null;
+  const all = new Set<Connection>();
   const closing = new AbortController();
-  const backoff = createBackoff({ firstMs: 1_000, longestMs: 30_000 });
+  const restarts = createRestartPolicy();
+
+  const end = async (connection: Connection): Promise<void> => {
+    connection.retired = true;
+    await connection.client.close().catch(() => undefined);
+    all.delete(connection);
+  };
+  const lose = (connection: Connection): void => {
+    const { openedAtMs, retired, answered } = connection;
+    const endedAtMs = connection.endedAtMs ?? performance.now();
+    restarts.ended({ openedAtMs, endedAtMs, replaced: retired && answered });
+    // A retired one ends with its last call.
+    if (!retired) void end(connection);
+  };
   const openNew = async (): Promise<Connection> => {
-    const waitMs = backoff.waitMs(performance.now());
+    const waitMs = restarts.waitMs(performance.now());
     if (waitMs > 0) throw new Error(`it failed before and is tried again in ${Math.ceil(waitMs / 1_000)} s`);
     try {
-      current = await open(closing.signal);
-      backoff.succeeded();
-      return current;
+      const opened = await open(closing.signal);
+      all.add(opened);
+      current = opened;
+      restarts.opened();
+      return opened;
     } catch (error) {
-      backoff.failed(performance.now());
+      restarts.openFailed(performance.now());
       throw error;
     }
-  };
-  const end = async (connection: Connection): Promise<void> => {
-    connection.closed = true;
-    await connection.client.close().catch(() => undefined);
   };
   return {
     async use(connection, work) {
       connection.calls += 1;
       try {
-        return await work();
+        const result = await work();
+        connection.answered = true;
+        return result;
       } finally {
         connection.calls -= 1;
-        if (connection.closed && connection.calls === 0) await end(connection);
+        if (connection.retired && connection.calls === 0) await end(connection);
       }
     },
     retire(connection) {
-      connection.closed = true;
+      connection.retired = true;
+      if (connection.calls === 0) void end(connection);
     },
     async get() {
       if (closing.signal.aborted) throw new Error('this worker is stopping');
-      if (current !== null && !current.closed) return current;
+      if (current !== null) {
+        if (current.endedAtMs === null && !current.retired) return current;
+        lose(current);
+        current = null;
+      }
       opening ??= openNew().finally(() => {
         opening = null;
       });
@@ -57,8 +80,8 @@ export function keepConnection(open: (signal: AbortSignal) => Promise<Connection
     },
     async close() {
       closing.abort();
-      const last = (await opening?.catch(() => null)) ?? current;
-      if (last !== null) await end(last);
+      await opening?.catch(() => null);
+      await Promise.all([...all].map(end));
     },
   };
 }

@@ -2,12 +2,13 @@
  * All tool servers of a worker: their tools under the names that models see, and calls by server. A
  * server that cannot be listed in time is left out with a warning; it never holds up the others.
  */
-import type { CallToolResult, Tool } from '@modelcontextprotocol/client';
+import type { CallToolResult } from '@modelcontextprotocol/client';
 import type { Logger } from 'pino';
 import type { ToolServers } from '../../contracts/config-file.ts';
 import type { ListedTool, ToolListing } from '../../contracts/tool-listing.ts';
 import { nameTools } from '../tool-calls/tool-names.ts';
 import { messageOf, ToolServerError } from './call-failure.ts';
+import type { ServerTool } from './read-tools.ts';
 import { createToolServer, type ServerCall, type ToolServer } from './tool-server.ts';
 
 export interface ToolRegistry {
@@ -63,7 +64,7 @@ interface Listed {
 
 interface ServerTools {
   readonly server: string;
-  readonly tools: readonly Tool[];
+  readonly tools: readonly ServerTool[];
   readonly warnings: readonly string[];
 }
 
@@ -99,7 +100,7 @@ async function raceWith<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   return await Promise.race([work, aborted]);
 }
 
-function listedTool(name: string, server: string, tool: Tool): ListedTool {
+function listedTool(name: string, server: string, tool: ServerTool): ListedTool {
   const { readOnlyHint, destructiveHint, idempotentHint } = tool.annotations ?? {};
   return {
     name,

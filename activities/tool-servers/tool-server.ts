@@ -1,20 +1,25 @@
 /**
  * One tool server: a long-lived MCP connection, opened at first use, opened again with backoff after it
- * was lost, and a list of its tools that is kept until the server says it changed. It repeats a call
- * only where the server said that it did not take it.
+ * was lost, and a list of its tools that is kept until the server says it changed. It repeats a request
+ * only where the server did not take it.
  */
-import type { CallToolResult, Tool } from '@modelcontextprotocol/client';
+import type { CallToolResult } from '@modelcontextprotocol/client';
 import type { Logger } from 'pino';
 import type { ToolServerConfig } from '../../contracts/config-file.ts';
-import { describeCallFailure, isLostSession, messageOf, ToolServerError } from './call-failure.ts';
-import { openConnection, type Connection } from './connection.ts';
-import { keepConnection } from './keep-connection.ts';
-import { walkPages } from './list-pages.ts';
-
-export interface ToolList {
-  readonly tools: readonly Tool[];
-  readonly warnings: readonly string[];
-}
+import { createValidator } from '../tool-calls/validate-arguments.ts';
+import {
+  describeCallFailure,
+  isLostSession,
+  isSilence,
+  isUnsent,
+  messageOf,
+  ToolServerError,
+} from './call-failure.ts';
+import { createConnectionOpener, type Connection } from './connection.ts';
+import { keepConnection, type ConnectionKeeper } from './keep-connection.ts';
+import { boundedRequest, fetchTools, listTotalMs } from './requests.ts';
+import { structuredOutputFault } from './structured-output.ts';
+import { createToolListKeeper, type ToolList, type ToolListKeeper } from './tool-list.ts';
 
 export interface ServerCall {
   readonly tool: string;
@@ -31,77 +36,104 @@ export interface ToolServer {
   close(): Promise<void>;
 }
 
-const listTimeoutMs = 30_000;
 /** How long a list is taken as it is: from servers that announce changes, and from all others. */
 const announcedListMs = 300_000;
 const unannouncedListMs = 5_000;
+/** Milliseconds that a call waits for a list that changed. */
+const changedListMs = 5_000;
+/** Milliseconds that a process which was silent under a call has to answer a ping. */
+const pingMs = 5_000;
 
 export function createToolServer(name: string, config: ToolServerConfig, logger: Logger): ToolServer {
-  let list: { readonly value: ToolList; readonly untilMs: number } | null = null;
-  let listGeneration = 0;
-  const forgetList = (): void => {
-    list = null;
-    listGeneration += 1;
-  };
-  const connections = keepConnection(
-    async (signal) => await openConnection(name, config, logger, forgetList, signal),
-  );
+  const open = createConnectionOpener(name, config, logger, () => lists.changed());
+  const connections = keepConnection(async (signal) => {
+    try {
+      return await open(signal);
+    } catch (error) {
+      if (!signal.aborted)
+        logger.warn({ toolServer: name, error: messageOf(error) }, 'a tool server cannot be reached');
+      throw error;
+    }
+  });
+  const lists = createToolListKeeper(async () => {
+    const limit = AbortSignal.timeout(listTotalMs);
+    return await onConnection(connections, limit, async (connection) => {
+      const list = await fetchTools(connection.client, name, config, limit);
+      return { list, keepMs: connection.announcesChanges() ? announcedListMs : unannouncedListMs };
+    });
+  });
+  const warnOfFault = createFaultLog(name, lists, logger);
   return {
-    async list(signal) {
-      if (list !== null && performance.now() < list.untilMs) return list.value;
-      const generation = listGeneration;
-      const connection = await connections.get();
-      const value = await fetchList(connection, name, signal);
-      const announces = connection.client.getServerCapabilities()?.tools?.listChanged === true;
-      const keepMs = announces ? announcedListMs : unannouncedListMs;
-      // A list that was fetched before a change was announced is answered, not kept.
-      if (generation === listGeneration) list = { value, untilMs: performance.now() + keepMs };
-      return value;
-    },
+    list: async (signal) => await lists.get(signal),
     async call(call, signal) {
-      for (let attempt = 1; ; attempt += 1) {
-        const used = await connections.get().catch((error: unknown) => {
-          throw new ToolServerError(
-            'not-sent',
-            `the tool server ${name} cannot be reached: ${messageOf(error)}`,
-          );
+      await refuseMissingTool(name, lists, call.tool, signal);
+      try {
+        const result = await onConnection(connections, signal, async (connection) => {
+          try {
+            return await callOnce(connection, name, config, call, signal);
+          } catch (error) {
+            if (isSilence(error) && 'command' in config) void retireIfDead(connections, connection);
+            throw error;
+          }
         });
-        try {
-          return await connections.use(used, async () => {
-            try {
-              return await callOnce(used, name, config, call, signal);
-            } catch (error) {
-              if (isLostSession(error)) connections.retire(used);
-              throw error;
-            }
-          });
-        } catch (error) {
-          if (isLostSession(error) && attempt === 1 && !signal.aborted) continue;
-          if (signal.aborted || error instanceof ToolServerError) throw error;
-          throw describeCallFailure(name, config, error);
-        }
+        warnOfFault(call.tool, result);
+        return result;
+      } catch (error) {
+        if (signal.aborted || error instanceof ToolServerError) throw error;
+        throw describeCallFailure(name, config, error);
       }
     },
     close: async () => await connections.close(),
   };
 }
 
-async function fetchList({ client }: Connection, name: string, signal: AbortSignal): Promise<ToolList> {
-  const walked = await walkPages(async (cursor) => {
-    const page = await client.request(
-      { method: 'tools/list', params: cursor === undefined ? {} : { cursor } },
-      { signal, timeout: listTimeoutMs },
-    );
-    return { items: page.tools, nextCursor: page.nextCursor };
-  });
-  const tools = new Map(walked.items.map((tool) => [tool.name, tool]));
-  return {
-    tools: [...tools.values()],
-    warnings: walked.stopped === null ? [] : [`${name}: ${walked.stopped}`],
-  };
+/** Does one request, and does it again once on a new connection where the first one did not take it. */
+async function onConnection<T>(
+  connections: ConnectionKeeper,
+  signal: AbortSignal,
+  work: (connection: Connection) => Promise<T>,
+): Promise<T> {
+  for (let attempt = 1; ; attempt += 1) {
+    const used = await connections.get().catch((error: unknown) => {
+      throw new ToolServerError('not-sent', `the tool server cannot be reached: ${messageOf(error)}`);
+    });
+    try {
+      return await connections.use(used, async () => {
+        try {
+          return await work(used);
+        } catch (error) {
+          if (isLostSession(error) || isUnsent(error)) connections.retire(used);
+          throw error;
+        }
+      });
+    } catch (error) {
+      const isUntaken = isLostSession(error) || isUnsent(error);
+      if (!isUntaken || attempt > 1 || signal.aborted) throw error;
+    }
+  }
 }
 
-/** One request with both its limits; each of them, and the caller's signal, tells the server to stop. */
+/** @throws ToolServerError for a tool that the server has taken off its list. */
+async function refuseMissingTool(
+  name: string,
+  lists: ToolListKeeper,
+  tool: string,
+  signal: AbortSignal,
+): Promise<void> {
+  const limit = AbortSignal.any([signal, AbortSignal.timeout(changedListMs)]);
+  // A list that cannot be had stops no call.
+  const list = lists.isOutdated() ? await lists.get(limit).catch(() => null) : lists.current();
+  if (list === null || !list.complete || list.tools.some((known) => known.name === tool)) return;
+  const names = list.tools.map((known) => known.name);
+  const listed = names.slice(0, 50).join(', ');
+  const rest = names.length > 50 ? ` and ${names.length - 50} more` : '';
+  throw new ToolServerError(
+    'refused',
+    `the tool server ${name} no longer has a tool '${tool}'. Its tools are: ${names.length === 0 ? 'none' : listed}${rest}.`,
+  );
+}
+
+/** One call with both its limits; each of them, and the caller's signal, tells the server to stop. */
 async function callOnce(
   { client }: Connection,
   name: string,
@@ -109,36 +141,46 @@ async function callOnce(
   call: ServerCall,
   signal: AbortSignal,
 ): Promise<CallToolResult> {
-  const total = new AbortController();
-  const timer = setTimeout(() => total.abort(), config.totalTimeoutMs);
+  const { tool, idempotencyKey } = call;
+  const params = {
+    name: tool,
+    arguments: call.arguments,
+    _meta: { 'fermata/idempotencyKey': idempotencyKey },
+  };
+  return await boundedRequest(
+    name,
+    config,
+    signal,
+    async (options) => await client.request({ method: 'tools/call', params }, options),
+  );
+}
+
+/**
+ * A process that does not even answer a ping after a silent call is stuck for good: it is replaced. One
+ * that answers was only slow, and has been told to stop.
+ */
+async function retireIfDead(connections: ConnectionKeeper, connection: Connection): Promise<void> {
   try {
-    return await client.request(
-      {
-        method: 'tools/call',
-        params: {
-          name: call.tool,
-          arguments: call.arguments,
-          _meta: { 'fermata/idempotencyKey': call.idempotencyKey },
-        },
-      },
-      {
-        signal: AbortSignal.any([signal, total.signal]),
-        timeout: config.idleTimeoutMs,
-        resetTimeoutOnProgress: true,
-        // Without a listener no progress token is sent, and the server could not show that it lives.
-        onprogress: () => undefined,
-      },
-    );
+    await connection.client.ping({ timeout: pingMs });
   } catch (error) {
-    signal.throwIfAborted();
-    if (total.signal.aborted) {
-      throw new ToolServerError(
-        'unknown',
-        `${name} did not finish within ${config.totalTimeoutMs / 1_000} s and was told to stop`,
-      );
-    }
-    throw error;
-  } finally {
-    clearTimeout(timer);
+    if (isSilence(error)) connections.retire(connection);
   }
+}
+
+/** Says once a tool what its results lack of what it declares. */
+function createFaultLog(
+  name: string,
+  lists: ToolListKeeper,
+  logger: Logger,
+): (tool: string, result: CallToolResult) => void {
+  const validate = createValidator();
+  const told = new Set<string>();
+  return (toolName, result) => {
+    const tool = lists.last()?.tools.find((known) => known.name === toolName);
+    if (tool === undefined || told.has(toolName)) return;
+    const fault = structuredOutputFault(tool, result, validate);
+    if (fault === null) return;
+    told.add(toolName);
+    logger.warn({ toolServer: name, tool: toolName, fault }, 'a tool breaks its own output schema');
+  };
 }
