@@ -10,6 +10,7 @@ import type { ChatMessage } from '../../contracts/chat-messages.ts';
 import { readRefusal } from '../../contracts/engine-refusal.ts';
 import { requestHeaders, responseHeaders } from '../../contracts/headers.ts';
 import type { ListedTool } from '../../contracts/tool-listing.ts';
+import { engineSchema } from '../tool-calls/engine-schema.ts';
 import type { UpstreamFailure } from './classify-failure.ts';
 import { createReplyCollector, type CollectedReply } from './collect-reply.ts';
 import { usableEvents } from './usable-events.ts';
@@ -216,10 +217,21 @@ function completionBody(request: TurnRequest, model: string): OpenAI.ChatComplet
       : {
           tools: request.tools.map((tool) => ({
             type: 'function' as const,
-            function: { name: tool.name, description: tool.description, parameters: tool.inputSchema },
+            function: { name: tool.name, description: tool.description, parameters: parametersOf(tool) },
           })),
         }),
   };
+}
+
+/** Schemas as engines take them, for as long as the tool list that they belong to is kept. */
+const engineSchemas = new WeakMap<ListedTool['inputSchema'], Record<string, unknown>>();
+
+function parametersOf({ inputSchema }: ListedTool): Record<string, unknown> {
+  const known = engineSchemas.get(inputSchema);
+  if (known !== undefined) return known;
+  const schema = { ...engineSchema(inputSchema) };
+  engineSchemas.set(inputSchema, schema);
+  return schema;
 }
 
 /** The pool's first model that can chat; whichever endpoint says nothing of what its models can is believed. */

@@ -32,6 +32,7 @@ export function checkCall(
     case 'object':
   }
   const unwrapped = unwrapArguments(parsed.value, tool.inputSchema, [tool.name, tool.serverTool]);
+  if (unwrapped.kind === 'cut-off') return { kind: 'refused', refusal: cutOffRefusal(tool.name) };
   if (unwrapped.kind === 'schema-echo') return badArguments(tool, ['schema sent in place of values']);
   const { value, problems } = coerceArguments(unwrapped.value, tool.inputSchema);
   const faults = problems.length > 0 ? problems : validate(value, tool.inputSchema);

@@ -1,10 +1,11 @@
 /** A schema as one short line that a model reads at once: `{"city": string, "days"?: integer}`. Pure. */
 import {
   branchesOf,
-  itemsOf,
+  choicesOf,
+  itemOf,
   propertiesOf,
   requiredOf,
-  resolveReference,
+  resolveSchema,
   typesOf,
   type JsonSchema,
 } from './json-schema.ts';
@@ -12,28 +13,26 @@ import {
 const longestShape = 1_000;
 
 export function describeShape(schema: JsonSchema): string {
-  const text = shapeOf(schema, schema, 0);
+  const text = shapeOf({ ...schema, type: 'object' }, schema, 0);
   return text.length <= longestShape ? text : `${text.slice(0, longestShape)} …`;
 }
 
 function shapeOf(given: JsonSchema, root: JsonSchema, depth: number): string {
-  const schema = resolveReference(root, given);
+  const schema = resolveSchema(root, given);
   if (depth > 3) return '…';
-  const choices = schema['enum'];
-  if (Array.isArray(choices)) {
-    return choices
-      .slice(0, 12)
-      .map((choice) => JSON.stringify(choice))
-      .join(' | ');
+  const choices = choicesOf(schema);
+  if (choices !== null) {
+    const shown = choices.slice(0, 12).map((choice) => JSON.stringify(choice));
+    return choices.length > shown.length ? `${shown.join(' | ')} | …` : shown.join(' | ');
   }
   const branches = branchesOf(schema);
   if (branches.length > 0 && schema['type'] === undefined)
     return branches.map((branch) => shapeOf(branch, root, depth + 1)).join(' | ');
-  const types = [...typesOf(schema)];
+  const types = [...typesOf(root, schema)];
   if (types.length === 0) return 'any';
   return types
     .map((type) => {
-      if (type === 'array') return `[${shapeOf(itemsOf(schema) ?? {}, root, depth + 1)}, …]`;
+      if (type === 'array') return `[${shapeOf(itemOf(schema, 0) ?? {}, root, depth + 1)}, …]`;
       return type === 'object' ? objectShape(schema, root, depth) : type;
     })
     .join(' | ');
@@ -41,10 +40,12 @@ function shapeOf(given: JsonSchema, root: JsonSchema, depth: number): string {
 
 function objectShape(schema: JsonSchema, root: JsonSchema, depth: number): string {
   const required = new Set(requiredOf(schema));
-  const entries = Object.entries(propertiesOf(schema)).slice(0, 24);
-  const fields = entries.map(
-    ([name, property]) =>
-      `${JSON.stringify(name)}${required.has(name) ? '' : '?'}: ${shapeOf(property, root, depth + 1)}`,
-  );
-  return `{${fields.join(', ')}}`;
+  const entries = Object.entries(propertiesOf(schema));
+  const fields = entries
+    .slice(0, 24)
+    .map(
+      ([name, property]) =>
+        `${JSON.stringify(name)}${required.has(name) ? '' : '?'}: ${shapeOf(property, root, depth + 1)}`,
+    );
+  return `{${[...fields, ...(entries.length > 24 ? ['…'] : [])].join(', ')}}`;
 }
