@@ -61,7 +61,8 @@ export const cline: DirectedAgent = {
     ['auth', '-p', 'openai', '-k', token, '-m', model, '-b', `${proxyUrl}/v1`],
     ['-P', 'openai', '-m', model, task],
   ],
-  env: () => ({}),
+  // Else it starts a daemon that outlives it.
+  env: () => ({ CLINE_SESSION_BACKEND_MODE: 'local' }),
 };
 
 /** Its configuration is YAML, which JSON is too. */
