@@ -53,6 +53,7 @@ export class LinkClient {
   #lingering: ProxyMessage[] = [];
   #lingerTimer: NodeJS.Timeout | null = null;
   #uncork: (() => void) | null = null;
+  #wroteAtOnce = false;
   #stream: Duplex | null = null;
 
   /**
@@ -88,6 +89,7 @@ export class LinkClient {
     this.#corkForThisTurnOfTheLoop();
     this.#flushLingering();
     this.#socket?.send(JSON.stringify(message));
+    if (message.type === 'turnArrived') this.#writeFirstAtOnce();
   }
 
   /** As {@link send}, in order with it, but within {@link lingerMs}: for what nobody waits for. */
@@ -144,11 +146,20 @@ export class LinkClient {
     const stream = this.#stream;
     if (stream === null || this.#uncork !== null) return;
     stream.cork();
+    this.#wroteAtOnce = false;
     this.#uncork = () => {
       this.#uncork = null;
       stream.uncork();
     };
     setImmediate(this.#uncork);
+  }
+
+  /** A client waits for this one. Where many come up together, the others can wait for each other. */
+  #writeFirstAtOnce(): void {
+    if (this.#wroteAtOnce || this.#uncork === null) return;
+    this.#wroteAtOnce = true;
+    this.#stream?.uncork();
+    this.#stream?.cork();
   }
 
   #connect(): void {

@@ -48,6 +48,7 @@ interface Link {
   /** What carries it. */
   readonly stream: Duplex;
   corked: boolean;
+  wroteAtOnce: boolean;
   /** null: it has not said its resync yet. */
   proxy: ProxyId | null;
   unansweredPings: number;
@@ -102,7 +103,7 @@ export class LinkServer {
       socket.close(tryLater, `more than ${maxLinks} proxies are linked`);
       return;
     }
-    const link: Link = { socket, stream, corked: false, proxy: null, unansweredPings: 0 };
+    const link: Link = { socket, stream, corked: false, wroteAtOnce: false, proxy: null, unansweredPings: 0 };
     this.#links.add(link);
     socket.on('message', (data, isBinary) => this.#receive(link, data, isBinary));
     socket.on('pong', () => {
@@ -169,6 +170,7 @@ export class LinkServer {
     }
     corkForThisTurnOfTheLoop(link);
     link.socket.send(JSON.stringify(message));
+    if (message.type === 'admit') writeFirstAtOnce(link);
   }
 
   #ping(): void {
@@ -188,11 +190,20 @@ export class LinkServer {
 function corkForThisTurnOfTheLoop(link: Link): void {
   if (link.corked) return;
   link.corked = true;
+  link.wroteAtOnce = false;
   link.stream.cork();
   setImmediate(() => {
     link.corked = false;
     link.stream.uncork();
   });
+}
+
+/** A client waits for this one. Where many fall together, the others can wait for each other. */
+function writeFirstAtOnce(link: Link): void {
+  if (link.wroteAtOnce) return;
+  link.wroteAtOnce = true;
+  link.stream.uncork();
+  link.stream.cork();
 }
 
 /** The message, or in words what is wrong with it. */
