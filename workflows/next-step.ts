@@ -8,6 +8,7 @@ import { runFailureTypes } from '../contracts/run-names.ts';
 import type { ListedTool } from '../contracts/tool-listing.ts';
 import { textDigest } from '../contracts/transcript-digest.ts';
 import type { RunState } from './run-state.ts';
+import { cutText } from './text.ts';
 import { appendMessages, fitTranscript } from './transcript.ts';
 
 /** So often may a model ask for the same name that is no tool; then the run ends. */
@@ -101,18 +102,20 @@ function afterTurn(before: RunState, turn: ModelTurnResult): Advance {
 }
 
 function toolStep(before: RunState, { calls, message }: ModelTurnResult): Advance {
-  const unknownNames = { ...before.unknownNames };
-  for (const call of calls) {
-    if (call.refusal?.kind === 'unknown-tool') unknownNames[call.name] = (unknownNames[call.name] ?? 0) + 1;
-  }
+  const unknownNames = calls
+    .filter((call) => call.refusal?.kind === 'unknown-tool')
+    .reduce<RunState['unknownNames']>(
+      (counts, { name }) => ({ ...counts, [name]: timesAsked(counts, name) + 1 }),
+      before.unknownNames,
+    );
   const names = [...new Set(calls.map((call) => call.name))];
   const state: RunState = { ...before, unknownNames, phase: `tools: ${names.join(', ').slice(0, 200)}` };
-  const repeated = names.find((name) => (unknownNames[name] ?? 0) >= unknownNameLimit);
+  const repeated = names.find((name) => timesAsked(unknownNames, name) >= unknownNameLimit);
   if (repeated !== undefined) {
     return fail(
       state,
       runFailureTypes.unknownTool,
-      `the model asked ${unknownNames[repeated] ?? 0} times for the tool '${repeated}', which does not exist`,
+      `the model asked ${timesAsked(unknownNames, repeated)} times for the tool '${cutText(repeated, 64)}', which does not exist`,
     );
   }
   const remaining = state.input.maxToolCalls - state.counters.toolCalls;
@@ -121,6 +124,11 @@ function toolStep(before: RunState, { calls, message }: ModelTurnResult): Advanc
     planCall(state, { arguments: written.get(call.id) ?? '{}', ...call }, index < remaining),
   );
   return { state, step: { kind: 'run-tools', calls: planned } };
+}
+
+/** A name may be any text, that of a field which every object has too. */
+function timesAsked(counts: RunState['unknownNames'], name: string): number {
+  return Object.hasOwn(counts, name) ? (counts[name] ?? 0) : 0;
 }
 
 function planCall(

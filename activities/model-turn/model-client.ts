@@ -1,7 +1,8 @@
 /**
  * Streams one model turn through the proxy with the `openai` package. It turns every failure into an
  * {@link UpstreamFailure}; what that means for the run is `classify-failure.ts`. It never retries: the
- * activity's own retries are the only ones, so that one failed turn is one request.
+ * activity's own retries are the only ones, so that one failed turn is one request. The one thing it sends
+ * again, changed, is a turn that was refused for the ids of its tool calls.
  */
 import OpenAI, { APIConnectionError, APIError } from 'openai';
 import { z } from 'zod';
@@ -11,6 +12,7 @@ import { readRefusal } from '../../contracts/engine-refusal.ts';
 import { requestHeaders, responseHeaders } from '../../contracts/headers.ts';
 import type { ListedTool } from '../../contracts/tool-listing.ts';
 import { engineSchema } from '../tool-calls/engine-schema.ts';
+import { wantsStrictCallIds, withStrictCallIds } from '../tool-calls/strict-call-ids.ts';
 import type { UpstreamFailure } from './classify-failure.ts';
 import { createReplyCollector, type CollectedReply } from './collect-reply.ts';
 import { usableEvents } from './usable-events.ts';
@@ -69,8 +71,14 @@ export function createModelClient(proxyUrl: string, token: string | null = null)
   const agent = new Agent({ headersTimeout: 0, bodyTimeout: silentStreamMs, connect: { timeout: 5_000 } });
   const fetchThroughAgent = (url: string, init: UndiciRequestInit) =>
     undiciFetch(url, { ...init, headers: withToken(init.headers, token), dispatcher: agent });
+  const strictIdModels = new Set<string>();
   return {
-    stream: async (request, signal) => await streamTurn(proxyUrl, fetchThroughAgent, request, signal),
+    stream: async (request, signal) =>
+      await streamWithUsableIds(
+        strictIdModels,
+        request,
+        async (usable) => await streamTurn(proxyUrl, fetchThroughAgent, usable, signal),
+      ),
     async endRun(runId, signal) {
       const url = `${proxyUrl}/v1/runs/${encodeURIComponent(runId)}`;
       try {
@@ -93,6 +101,31 @@ export function createModelClient(proxyUrl: string, token: string | null = null)
     },
     close: async () => await agent.destroy(),
   };
+}
+
+/** Models whose engine is known to take only strict ids; there are no more than a pool has. */
+const mostStrictIdModels = 1_000;
+
+/**
+ * Streams a turn, once more where its engine refuses the ids of its tool calls: with ids that it takes,
+ * as every later turn of that model goes out.
+ */
+async function streamWithUsableIds(
+  strictIdModels: Set<string>,
+  request: TurnRequest,
+  stream: (request: TurnRequest) => Promise<TurnReply>,
+): Promise<TurnReply> {
+  const strict = (): TurnRequest => ({ ...request, messages: withStrictCallIds(request.messages) });
+  const name = request.model ?? '';
+  if (strictIdModels.has(name)) return await stream(strict());
+  try {
+    return await stream(request);
+  } catch (error) {
+    const failure = error instanceof ModelTurnError ? error.failure : null;
+    if (failure?.kind !== 'status' || !wantsStrictCallIds(failure.status, failure.message)) throw error;
+    if (strictIdModels.size < mostStrictIdModels) strictIdModels.add(name);
+    return await stream(strict());
+  }
 }
 
 /** In place of the key that the openai package insists on. */

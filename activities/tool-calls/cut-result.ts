@@ -1,26 +1,46 @@
-/** Keeps a tool result within what a transcript can take: head and tail stay, the middle goes. Pure. */
+/**
+ * Keeps a tool result within what a transcript can take: head and tail stay, the middle goes. Pure. It
+ * counts bytes of UTF-8 and cuts between characters, wherever lines end.
+ */
 
-/** Bytes of a tool result that the model gets. */
+/** Bytes of a tool result that the model gets, the note of what was cut included. */
 export const resultLimitBytes = 50_000;
 
-/** @returns the text, or its head and tail with a line between them that says how much was cut. */
+/** Share of what is kept that goes to the head: most tools say first what matters. */
+const headShare = 0.7;
+
+/**
+ * @returns the text, or its head and tail with a line between them that says how much was cut: never
+ * more than `limitBytes`. Where not even that line fits, it is the head alone.
+ */
 export function cutResult(text: string, limitBytes: number = resultLimitBytes): string {
   const bytes = Buffer.from(text, 'utf8');
-  if (bytes.length <= limitBytes) return text;
-  const headBytes = Math.floor(limitBytes * 0.7);
-  const head = decodeWhole(bytes.subarray(0, headBytes));
-  const tail = decodeWhole(bytes.subarray(bytes.length - (limitBytes - headBytes)));
-  const kept = Buffer.byteLength(head) + Buffer.byteLength(tail);
-  const note = `[${bytes.length - kept} of ${bytes.length} bytes of this result were cut here; ask the tool for a smaller part]`;
-  return `${head}\n\n${note}\n\n${tail}`;
+  // Half a surrogate pair, which is no text, is a replacement mark by now.
+  if (bytes.length <= limitBytes) return bytes.toString('utf8');
+  const keptBytes = limitBytes - Buffer.byteLength(noteOf(bytes.length, bytes.length));
+  if (keptBytes <= 0) return bytes.toString('utf8', 0, startOfCharacter(bytes, limitBytes));
+  const headEnd = startOfCharacter(bytes, Math.floor(keptBytes * headShare));
+  const tailStart = endOfCharacter(bytes, bytes.length - (keptBytes - headEnd));
+  const note = noteOf(tailStart - headEnd, bytes.length);
+  return bytes.toString('utf8', 0, headEnd) + note + bytes.toString('utf8', tailStart);
 }
 
-/** The characters that are whole in these bytes. */
-function decodeWhole(bytes: Buffer): string {
-  let start = 0;
-  while (start < 3 && isContinuation(bytes[start])) start += 1;
-  // A streaming decoder keeps back a character that is not complete at the end.
-  return new TextDecoder().decode(bytes.subarray(start), { stream: true });
+function noteOf(cutBytes: number, allBytes: number): string {
+  return `\n\n[${cutBytes} of ${allBytes} bytes of this result were cut here; ask the tool for a smaller part]\n\n`;
+}
+
+/** The last place at or before `index` where a character begins. */
+function startOfCharacter(bytes: Buffer, index: number): number {
+  let place = index;
+  while (place > 0 && isContinuation(bytes[place])) place -= 1;
+  return place;
+}
+
+/** The first place at or after `index` where a character begins. */
+function endOfCharacter(bytes: Buffer, index: number): number {
+  let place = index;
+  while (place < bytes.length && isContinuation(bytes[place])) place += 1;
+  return place;
 }
 
 function isContinuation(byte: number | undefined): boolean {

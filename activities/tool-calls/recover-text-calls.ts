@@ -1,9 +1,11 @@
 /**
  * Tool calls that a model wrote as text: bare JSON, JSON or tags inside `<tool_call>`, or a call after a
  * mark. Pure. A call is recovered only when it names a known tool and nothing but calls, and at most
- * prose around them, is there; what stands in code marks is an example and stays text.
+ * prose around them, is there. What stands in code marks, in quotes or inside a sentence is an example
+ * and stays text: a call that is missed costs a turn, an example that is run may cost anything.
  */
 import { isRecord, parseValue, plainValue } from './parse-arguments.ts';
+import { readPythonCalls } from './python-calls.ts';
 
 export interface TextCall {
   readonly name: string;
@@ -37,14 +39,16 @@ function wholeContent(text: string, known: KnownNames): TextCall[] | null {
   const body = text.replace(openingMark, '').replace(closingMark, '');
   const fenced = /^```[\w-]*\s*\n([\s\S]*?)\n?```$/.exec(body);
   const inner = (fenced?.[1] ?? body).trim();
-  if (/^[{[]/.test(inner)) {
+  if (inner.includes('```')) return null;
+  if (/^[{[][\s\S]*[}\]]$/.test(inner)) {
     const value = plainValue(parseValue(inner));
     const values: unknown[] = Array.isArray(value) ? value : [value];
     const calls = values.map((entry) => jsonCall(entry, known));
-    return calls.length > 0 && calls.every((call) => call !== null) ? calls : null;
+    if (calls.length > 0 && calls.every((call) => call !== null)) return calls;
   }
-  const spoken = marked ? pythonCall(inner, known) : null;
-  return spoken === null ? null : [spoken];
+  const spoken = marked ? readPythonCalls(inner) : null;
+  if (spoken === null || !spoken.every(({ name }) => known.has(name))) return null;
+  return spoken.map(({ name, fields }) => ({ name, arguments: JSON.stringify(fields) }));
 }
 
 function jsonCall(value: unknown, known: KnownNames): TextCall | null {
@@ -57,43 +61,20 @@ function jsonCall(value: unknown, known: KnownNames): TextCall | null {
   return isRecord(given) ? { name, arguments: JSON.stringify(given) } : null;
 }
 
-/** `name(key="value", …)` with literals only. */
-function pythonCall(text: string, known: KnownNames): TextCall | null {
-  const match = /^([A-Za-z0-9_.-]+)\(([\s\S]*)\)$/.exec(text);
-  const name = match?.[1] ?? '';
-  if (!known.has(name)) return null;
-  const fields: Record<string, unknown> = {};
-  let rest = (match?.[2] ?? '').trim();
-  while (rest !== '') {
-    const field =
-      /^([A-Za-z_]\w*)\s*=\s*("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[-+\w.]+|\[[^\]]*\]|\{[^}]*\})\s*(?:,\s*|$)/.exec(
-        rest,
-      );
-    if (field === null) return null;
-    const literal = (field[2] ?? '').replace(/^(?:True|False)$/, (word) => word.toLowerCase());
-    const value = literal === 'None' ? null : plainValue(parseValue(literal));
-    if (value === undefined) return null;
-    fields[field[1] ?? ''] = value;
-    rest = rest.slice(field[0].length);
-  }
-  return { name, arguments: JSON.stringify(fields) };
-}
-
 const callStart = /<tool_call>|<function=/;
 
-/** Tagged calls with prose around them; null as soon as anything looks like a call and cannot be read. */
+/** Tagged calls with prose around them; null as soon as anything looks like a call and is not one to run. */
 function taggedCalls(text: string, known: KnownNames): RecoveredCalls | null {
-  const visible = withoutCode(text);
-  const first = callStart.exec(visible)?.index;
-  if (first === undefined) return null;
   const calls: TextCall[] = [];
-  const prose: string[] = [text.slice(0, first)];
-  let rest = text.slice(first);
-  while (callStart.test(rest)) {
-    const start = callStart.exec(rest)?.index ?? 0;
-    prose.push(rest.slice(0, start));
+  const prose: string[] = [];
+  let rest = text;
+  for (;;) {
+    const start = callStart.exec(withoutExamples(rest))?.index;
+    if (start === undefined) break;
+    const before = rest.slice(0, start);
     const block = readBlock(rest.slice(start), known);
-    if (block === null) return null;
+    if (block === null || !standsAlone(before, rest.slice(start + block.length))) return null;
+    prose.push(before);
     calls.push(block.call);
     rest = rest.slice(start + block.length);
   }
@@ -102,12 +83,35 @@ function taggedCalls(text: string, known: KnownNames): RecoveredCalls | null {
     .map((part) => part.trim())
     .filter((part) => part !== '')
     .join('\n\n');
-  return /<\/?(?:tool_call|function|parameter)\b/.test(left) ? null : { calls, content: left };
+  if (calls.length === 0 || /<\/?(?:tool_call|function|parameter)\b/.test(left)) return null;
+  return { calls, content: left };
 }
 
-/** The text with everything in code marks blanked out, in the same length. */
-function withoutCode(text: string): string {
-  return text.replaceAll(/```[\s\S]*?(?:```|$)|`[^`\n]*`/g, (code) => ' '.repeat(code.length));
+/** Whether a call has its lines to itself, but for whole sentences and other calls before it. */
+function standsAlone(before: string, after: string): boolean {
+  const line = before.slice(before.lastIndexOf('\n') + 1).trim();
+  return (line === '' || /[.!?…]$/.test(line)) && /^[^\S\n]*(?:\n|$|<tool_call>|<function=)/.test(after);
+}
+
+const examples = new RegExp(
+  [
+    // Fences, the last of them possibly left open.
+    /(?:^|(?<=\n))[^\S\n]*(?<fence>`{3,}|~{3,})[\s\S]*?(?:\n[^\S\n]*\k<fence>|$)/,
+    // Inline code within its paragraph.
+    /(?<marks>`+)(?!`)(?:(?!\n\s*\n)[\s\S])*?[^`]\k<marks>(?!`)/,
+    // Quoted and indented lines.
+    /(?:^|(?<=\n))(?:[^\S\n]*>| {4}|\t)[^\n]*/,
+    // What is marked as an example, as code or as thinking.
+    /<(?<tag>code|pre|examples?|sample|think(?:ing)?|reasoning)\b[^>]*>[\s\S]*?(?:<\/\k<tag>>|$)/,
+  ]
+    .map(({ source }) => source)
+    .join('|'),
+  'g',
+);
+
+/** The text with all that only shows something blanked out, in the same length. */
+function withoutExamples(text: string): string {
+  return text.replaceAll(examples, (example) => ' '.repeat(example.length));
 }
 
 interface Block {
@@ -129,14 +133,28 @@ function readBlock(text: string, known: KnownNames): Block | null {
 }
 
 function jsonBlock(body: string, known: KnownNames): Block | null {
-  const end = /\s*(?:<\/tool_call>|<tool_call>|$)/.exec(body);
-  const closed = body.indexOf('</tool_call>');
-  const cut = closed === -1 ? (end?.index ?? body.length) : closed;
-  const json = body.slice(0, cut).trim();
+  const { length, isWhole, isClosed } = jsonExtent(body);
+  const json = body.slice(0, length).trim();
   // A closing tag proves that the call is complete, even where its last brace was eaten.
-  const value = parseValue(json) ?? (closed === -1 ? undefined : parseValue(`${json}}`));
+  const value = isWhole ? parseValue(json) : isClosed ? parseValue(`${json}}`) : undefined;
   const call = jsonCall(plainValue(value), known);
-  return call === null ? null : { call, length: cut };
+  return call === null ? null : { call, length };
+}
+
+/** How far the JSON goes that the text begins with: to its last brace, or to the next tag outside its strings. */
+function jsonExtent(text: string): {
+  readonly length: number;
+  readonly isWhole: boolean;
+  readonly isClosed: boolean;
+} {
+  let depth = 0;
+  for (const { 0: token, index } of text.matchAll(/"(?:[^"\\]|\\[\s\S])*"|[{}[\]]|<\/?tool_call>/g)) {
+    if (token.startsWith('<')) return { length: index, isWhole: false, isClosed: token === '</tool_call>' };
+    if (token === '{' || token === '[') depth += 1;
+    if (token === '}' || token === ']') depth -= 1;
+    if (depth <= 0 && !token.startsWith('"')) return { length: index + 1, isWhole: true, isClosed: false };
+  }
+  return { length: text.length, isWhole: false, isClosed: false };
 }
 
 const parameterEnd = /<\/parameter>(?=\s*(?:<parameter=|<\/function>|<\/tool_call>|$))/;
@@ -145,18 +163,18 @@ function functionBlock(body: string, known: KnownNames): Block | null {
   const head = /^<function=([A-Za-z0-9_.-]+)>\s*/.exec(body);
   const name = head?.[1] ?? '';
   if (head === null || !known.has(name)) return null;
-  const fields: Record<string, string> = {};
+  const fields = new Map<string, string>();
   let at = head[0].length;
   for (;;) {
     const open = /^\s*<parameter=([^>\n]+)>/.exec(body.slice(at));
     if (open === null) break;
     const from = at + open[0].length;
     const value = parameterValue(body.slice(from));
-    fields[(open[1] ?? '').trim()] = value.text;
+    fields.set((open[1] ?? '').trim(), value.text);
     at = from + value.length;
   }
   const close = /^\s*<\/function>/.exec(body.slice(at))?.[0] ?? '';
-  return { call: { name, arguments: JSON.stringify(fields) }, length: at + close.length };
+  return { call: { name, arguments: JSON.stringify(Object.fromEntries(fields)) }, length: at + close.length };
 }
 
 function parameterValue(text: string): { readonly text: string; readonly length: number } {

@@ -1,8 +1,10 @@
 /**
- * A tool server's result as the text that the model reads. Pure. Images and other bytes become one line:
- * base64 never goes to a model as text. Structured content is shown only where no text says it already.
+ * A tool server's result as the text that the model reads. Pure. Images and other bytes become one line,
+ * those inside texts too: base64 never goes to a model as text. Structured content is shown only where
+ * no text says it already; whether it fits its schema is not looked at here.
  */
 import { cutResult } from './cut-result.ts';
+import { base64Bytes, withoutInlinedBytes } from './inlined-bytes.ts';
 
 /** The parts of an MCP tool result that are read here; everything else is passed over. */
 export interface ToolServerResult {
@@ -22,9 +24,9 @@ export function renderResult(result: ToolServerResult): RenderedResult {
   if (parts.length === 0 && result.structuredContent !== undefined && result.structuredContent !== null) {
     parts.push(JSON.stringify(result.structuredContent));
   }
-  const text = cutResult(parts.join('\n'));
+  const text = withoutInlinedBytes(parts.join('\n'));
   if (failed) return { content: errorText(text), failed };
-  return { content: text === '' ? '(the tool gave no output)' : text, failed };
+  return { content: text.trim() === '' ? '(the tool gave no output)' : cutResult(text), failed };
 }
 
 /** A failure as the model reads it. */
@@ -54,15 +56,28 @@ function renderResource(resource: unknown): string {
   if (typeof resource !== 'object' || resource === null) return '';
   const fields = resource as Readonly<Record<string, unknown>>;
   if (typeof fields['text'] === 'string') return fields['text'];
+  const text = isTextType(fields['mimeType']) ? textOfBase64(fields['blob']) : null;
+  if (text !== null) return text;
   return `[resource ${textOf(fields['uri'])}, ${mimeType(fields)}, ${base64Bytes(fields['blob'])} bytes: not shown]`;
+}
+
+/** Types whose bytes are text that a model can read. */
+function isTextType(type: unknown): boolean {
+  return typeof type === 'string' && /^(?:text\/|application\/(?:[\w.-]+\+)?(?:json|xml|yaml)\b)/i.test(type);
+}
+
+/** The text in UTF-8 that the base64 holds; null when it holds anything else. */
+function textOfBase64(data: unknown): string | null {
+  if (typeof data !== 'string') return null;
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.from(data, 'base64'));
+  } catch {
+    return null;
+  }
 }
 
 function mimeType(part: Readonly<Record<string, unknown>>): string {
   return typeof part['mimeType'] === 'string' ? part['mimeType'] : 'unknown type';
-}
-
-function base64Bytes(data: unknown): number {
-  return typeof data === 'string' ? Math.floor((data.replace(/=+$/, '').length * 3) / 4) : 0;
 }
 
 function textOf(value: unknown): string {

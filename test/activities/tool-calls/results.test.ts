@@ -1,32 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { cutResult } from '../../../activities/tool-calls/cut-result.ts';
 import { renderResult } from '../../../activities/tool-calls/render-result.ts';
-
-describe('a long result', () => {
-  it('keeps head and tail and says how much was cut', () => {
-    const text = `head ${'x'.repeat(3_000_000)} tail`;
-    const cut = cutResult(text);
-    expect(Buffer.byteLength(cut)).toBeLessThan(50_200);
-    expect(cut.startsWith('head ')).toBe(true);
-    expect(cut.endsWith(' tail')).toBe(true);
-    expect(cut).toContain(`[${3_000_010 - 50_000} of 3000010 bytes of this result were cut here`);
-  });
-
-  it('is never cut inside a character, and stays as it is when it fits', () => {
-    fc.assert(
-      fc.property(
-        fc.string({ unit: 'grapheme', maxLength: 400 }),
-        fc.integer({ min: 20, max: 300 }),
-        (text, limit) => {
-          const cut = cutResult(text, limit);
-          expect(cut === text).toBe(Buffer.byteLength(text) <= limit);
-          expect(cut).not.toContain('\ufffd');
-        },
-      ),
-    );
-  });
-});
 
 describe('a tool result as the model reads it', () => {
   it('is its text', () => {
@@ -75,6 +49,54 @@ describe('a tool result as the model reads it', () => {
     ['nothing', { content: [] }, '(the tool gave no output)'],
   ])('shows %s', (_what, result, content) => {
     expect(renderResult(result)).toEqual({ content, failed: false });
+  });
+
+  it('decodes blobs that are text', () => {
+    const blob = Buffer.from('größe: 3').toString('base64');
+    const resource = (mimeType: string, data = blob) => ({
+      content: [{ type: 'resource', resource: { uri: 'mem:a', mimeType, blob: data } }],
+    });
+    expect(renderResult(resource('text/plain')).content).toBe('größe: 3');
+    expect(renderResult(resource('application/ld+json')).content).toBe('größe: 3');
+    expect(renderResult(resource('text/plain', '/////w==')).content).toBe(
+      '[resource mem:a, text/plain, 4 bytes: not shown]',
+    );
+  });
+
+  it('never shows base64 that a server put into a text or into structured content', () => {
+    const header = fc.constantFrom(
+      [0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a],
+      [0xff, 0xd8, 0xff, 0xe0],
+      [0x25, 0x50, 0x44, 0x46, 0x2d],
+    );
+    const file = fc
+      .tuple(header, fc.uint8Array({ minLength: 300, maxLength: 3_000 }))
+      .map(([start, rest]) => Buffer.concat([Buffer.from(start), rest]).toString('base64'));
+    const place = fc.constantFrom(
+      (data: string) => ({ content: [{ type: 'text', text: `plot: data:image/png;base64,${data} end` }] }),
+      (data: string) => ({ content: [{ type: 'text', text: data }] }),
+      (data: string) => ({ content: [{ type: 'text', text: JSON.stringify({ plot: data }) }] }),
+      (data: string) => ({ content: [], structuredContent: { plots: [{ data }] } }),
+      (data: string) => ({ content: [{ type: 'text', text: `failed: ${data}` }], isError: true }),
+    );
+    fc.assert(
+      fc.property(file, place, (data, put) => {
+        const { content } = renderResult(put(data));
+        expect(content).toContain('bytes: not shown]');
+        expect(content).not.toContain(data.slice(20, 60));
+      }),
+    );
+  });
+
+  it('shows texts that only look a little like base64', () => {
+    for (const text of [
+      'x'.repeat(5_000),
+      '/9j/ is how a JPEG begins',
+      'deadbeef'.repeat(100),
+      'data:,plain',
+    ]) {
+      expect(renderResult({ content: [{ type: 'text', text }] }).content).toBe(text);
+    }
   });
 
   it('is an error text when the tool failed', () => {

@@ -55,4 +55,23 @@ describe('tool names (M09)', () => {
       ),
     );
   });
+
+  it('lead back to their tools, and stay the same in any order', () => {
+    const part = fc.oneof(fc.string({ maxLength: 80 }), fc.stringMatching(/^[a_]{0,6}$/));
+    const origins = fc.uniqueArray(fc.tuple(part, part), {
+      selector: (pair) => JSON.stringify(pair),
+      maxLength: 20,
+    });
+    const twoOrders = origins.chain((all) =>
+      fc.tuple(fc.constant(all), fc.shuffledSubarray(all, { minLength: all.length, maxLength: all.length })),
+    );
+    fc.assert(
+      fc.property(twoOrders, ([first, second]) => {
+        const names = mapping(first);
+        const back = new Map([...names].map(([origin, name]) => [name, origin]));
+        expect([...names].map(([, name]) => back.get(name))).toEqual([...names.keys()]);
+        expect(Object.fromEntries(mapping(second))).toEqual(Object.fromEntries(names));
+      }),
+    );
+  });
 });
