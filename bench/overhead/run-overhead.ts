@@ -11,6 +11,7 @@ import type { ArmName, ArmSite, RunningArm, StartArm } from './arms/arm.ts';
 import { startDirect } from './arms/direct.ts';
 import { startFermata } from './arms/fermata.ts';
 import { startLiteLlm } from './arms/litellm.ts';
+import { startPassThrough } from './arms/pass-through.ts';
 import { startPortkey } from './arms/portkey.ts';
 import { startSglangRouter } from './arms/sglang-router.ts';
 import { measureOneCore, measureOpenLoops, warmUp } from './measure.ts';
@@ -23,6 +24,7 @@ import { Summary, latencyTable, overheadBars, throughputTable } from './summary.
 const starts: Readonly<Record<ArmName, StartArm>> = {
   direct: startDirect,
   fermata: async (site) => await startFermata(site),
+  'pass-through': startPassThrough,
   litellm: startLiteLlm,
   portkey: startPortkey,
   'sglang-router': startSglangRouter,
