@@ -53,7 +53,10 @@ export function createConnectionOpener(
     for (let tries = 1; ; tries += 1) {
       try {
         const era = eras[chosen] ?? 'legacy';
-        return await openConnection({ name, config, logger, onListChanged, era }, signal);
+        const connection = await openConnection({ name, config, logger, onListChanged, era }, signal);
+        // A server of the older era is not asked for the newer one at each restart.
+        if (connection.client.getProtocolEra() === 'legacy') chosen = eras.indexOf('legacy');
+        return connection;
       } catch (error) {
         if (tries === eras.length || signal.aborted || !isAnsweredInAnotherEra(error)) throw error;
         chosen = (chosen + 1) % eras.length;
@@ -104,8 +107,10 @@ async function openConnection(opening: Opening, signal: AbortSignal): Promise<Co
       AbortSignal.any([signal, AbortSignal.timeout(connectTimeoutMs * 2)]),
     );
   } catch (error) {
+    // Before the close: how a process ends then says nothing.
+    const described = describeEnd(error);
     await transport.close().catch(() => undefined);
-    throw describeEnd(error);
+    throw described;
   }
   subscribed = listensTo(client, 'url' in opening.config, () => {
     subscribed = false;

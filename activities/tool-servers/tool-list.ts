@@ -72,9 +72,12 @@ export function createToolListKeeper(fetch: () => Promise<FetchedList>): ToolLis
         const isLast = questions === mostQuestions;
         try {
           const list = await unlessAborted(ask(), signal);
-          if (asked === generation || isLast) return list;
+          if (asked === generation) return list;
+          if (isLast) return current() ?? list;
         } catch (error) {
-          if (signal.aborted || asked === generation || isLast) throw error;
+          const newer = current();
+          if (signal.aborted || newer === null) throw error;
+          return newer;
         }
       }
     },

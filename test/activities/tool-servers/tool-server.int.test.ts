@@ -1,78 +1,16 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { pino } from 'pino';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { ToolServerError } from '../../../activities/tool-servers/call-failure.ts';
-import { createToolRegistry, type ToolRegistry } from '../../../activities/tool-servers/tool-registry.ts';
-import type { ToolServerConfig, ToolServers } from '../../../contracts/config-file.ts';
+import { describe, expect, it } from 'vitest';
+import { call, failureOf, isAlive, noSignal, tool, useScriptedServers } from './scripted-servers.ts';
 
-const logger = pino({ level: 'silent' });
-const noSignal = new AbortController().signal;
-let folder: string;
-let log: string;
-let registry: ToolRegistry | undefined;
-
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'fermata-tools-'));
-  log = join(folder, 'log');
-});
-afterEach(async () => {
-  await registry?.close();
-  registry = undefined;
-  rmSync(folder, { recursive: true, force: true });
-});
-
-function scripted(script: Record<string, unknown>, limits: Partial<ToolServerConfig> = {}): ToolServerConfig {
-  return {
-    command: process.execPath,
-    args: [join(import.meta.dirname, 'scripted-server.mjs'), JSON.stringify({ log, ...script })],
-    env: {},
-    idleTimeoutMs: 60_000,
-    totalTimeoutMs: 600_000,
-    ...limits,
-  } as ToolServerConfig;
-}
-
-function open(servers: ToolServers): ToolRegistry {
-  registry = createToolRegistry(servers, { logger });
-  return registry;
-}
-
-interface Logged {
-  readonly method?: string;
-  readonly params?: {
-    readonly cursor?: string;
-    readonly _meta?: Record<string, unknown>;
-    readonly requestId?: unknown;
-  };
-  readonly id?: unknown;
-  readonly started?: number;
-  readonly grandchild?: number;
-}
-
-const logged = (): Logged[] =>
-  readFileSync(log, 'utf8')
-    .trim()
-    .split('\n')
-    .map((line) => JSON.parse(line) as Logged);
-const tool = (name: string) => ({ name, inputSchema: { type: 'object' } });
-const call = (name: string) => ({ tool: name, arguments: {}, idempotencyKey: 'run_1:c1' });
-
-async function failureOf(work: Promise<unknown>): Promise<ToolServerError> {
-  return (await work.then(
-    () => Promise.reject(new Error('it did not fail')),
-    (error: unknown) => error,
-  )) as ToolServerError;
-}
+const servers = useScriptedServers();
+const { config: scripted, open, logged } = servers;
 
 describe('a list of tools (M06)', () => {
   it('has all pages', async () => {
     const names = Array.from({ length: 101 }, (_unused, index) => `t${index}`);
     const pages = {
-      '': { tools: names.slice(0, 50).map(tool), nextCursor: 'two' },
-      two: { tools: names.slice(50, 100).map(tool), nextCursor: 'three' },
-      three: { tools: names.slice(100).map(tool) },
+      '': { tools: names.slice(0, 50).map((name) => tool(name)), nextCursor: 'two' },
+      two: { tools: names.slice(50, 100).map((name) => tool(name)), nextCursor: 'three' },
+      three: { tools: names.slice(100).map((name) => tool(name)) },
     };
     const { tools, warnings } = await open({ s: scripted({ pages }) }).list(null, noSignal);
     expect(tools.map((one) => one.serverTool)).toEqual(names);
@@ -92,12 +30,12 @@ describe('a list of tools (M06)', () => {
   });
 
   it('is asked for again after the server said that it changed', async () => {
-    const servers = open({ s: scripted({ tools: [tool('a')], listChanged: true }) });
-    await servers.list(null, noSignal);
-    await servers.list(null, noSignal);
+    const registry = open({ s: scripted({ tools: [tool('a')], listChanged: true }) });
+    await registry.list(null, noSignal);
+    await registry.list(null, noSignal);
     await expect
       .poll(async () => {
-        await servers.list(null, noSignal);
+        await registry.list(null, noSignal);
         return logged().filter((entry) => entry.method === 'tools/list').length;
       })
       .toBeGreaterThan(1);
@@ -105,12 +43,12 @@ describe('a list of tools (M06)', () => {
 
   it('leaves out a server that hangs, after five seconds and with a warning, and keeps the others', async () => {
     const startedMs = performance.now();
-    const servers = open({
+    const registry = open({
       good: scripted({ tools: [tool('a')] }),
       mute: scripted({ silent: ['initialize'] }),
       gone: scripted({}, { command: '/no/such/program' }),
     });
-    const { tools, warnings } = await servers.list(null, noSignal);
+    const { tools, warnings } = await registry.list(null, noSignal);
     expect(performance.now() - startedMs).toBeLessThan(9_000);
     expect(tools.map((one) => one.name)).toEqual(['good__a']);
     expect(warnings).toEqual([
@@ -118,7 +56,7 @@ describe('a list of tools (M06)', () => {
       expect.stringMatching(/^gone: .*ENOENT/),
     ]);
     const againMs = performance.now();
-    expect((await servers.list(null, noSignal)).tools).toHaveLength(1);
+    expect((await registry.list(null, noSignal)).tools).toHaveLength(1);
     expect(performance.now() - againMs).toBeLessThan(4_000);
   });
 
@@ -133,10 +71,10 @@ describe('a long call (M03)', () => {
   const limits = { idleTimeoutMs: 600, totalTimeoutMs: 60_000 };
 
   it('lives on while the server reports progress, with the token it was sent', async () => {
-    const servers = open({
+    const registry = open({
       s: scripted({ onCall: { slow: { progressEveryMs: 100, resultAfterMs: 1_500 } } }, limits),
     });
-    const result = await servers.call('s', call('slow'), noSignal);
+    const result = await registry.call('s', call('slow'), noSignal);
     expect(result.content).toEqual([{ type: 'text', text: 'ok' }]);
     const sent = logged().find((entry) => entry.method === 'tools/call');
     expect(sent?.params?._meta).toMatchObject({
@@ -189,21 +127,21 @@ describe('a call that fails', () => {
   });
 
   it('has an unknown outcome when the server dies under it, and the next call starts a new one', async () => {
-    const servers = open({ s: scripted({ onCall: { die: { exit: true }, live: { resultAfterMs: 0 } } }) });
-    expect(await failureOf(servers.call('s', call('die'), noSignal))).toMatchObject({ outcome: 'unknown' });
-    await servers.call('s', call('live'), noSignal);
+    const registry = open({ s: scripted({ onCall: { die: { exit: true }, live: { resultAfterMs: 0 } } }) });
+    expect(await failureOf(registry.call('s', call('die'), noSignal))).toMatchObject({ outcome: 'unknown' });
+    await registry.call('s', call('live'), noSignal);
     expect(logged().filter((entry) => entry.started !== undefined)).toHaveLength(2);
     expect(logged().filter((entry) => entry.method === 'tools/call')).toHaveLength(2);
   });
 
   it('was not sent when the server cannot be started, or is none of this worker', async () => {
-    const servers = open({ s: scripted({}, { command: '/no/such/program' }) });
-    expect(await failureOf(servers.call('s', call('x'), noSignal))).toMatchObject({ outcome: 'not-sent' });
-    expect(await failureOf(servers.call('s', call('x'), noSignal))).toMatchObject({
+    const registry = open({ s: scripted({}, { command: '/no/such/program' }) });
+    expect(await failureOf(registry.call('s', call('x'), noSignal))).toMatchObject({ outcome: 'not-sent' });
+    expect(await failureOf(registry.call('s', call('x'), noSignal))).toMatchObject({
       outcome: 'not-sent',
       message: expect.stringContaining('tried again in') as string,
     });
-    expect(await failureOf(servers.call('other', call('x'), noSignal))).toMatchObject({
+    expect(await failureOf(registry.call('other', call('x'), noSignal))).toMatchObject({
       outcome: 'not-sent',
     });
   });
@@ -211,8 +149,8 @@ describe('a call that fails', () => {
 
 describe('a server that crashes', () => {
   it('takes along what it started', async () => {
-    const servers = open({ s: scripted({ grandchild: true, onCall: { die: { exit: true } } }) });
-    await failureOf(servers.call('s', call('die'), noSignal));
+    const registry = open({ s: scripted({ grandchild: true, onCall: { die: { exit: true } } }) });
+    await failureOf(registry.call('s', call('die'), noSignal));
     const pids = logged().flatMap((entry) => entry.grandchild ?? []);
     expect(pids).toHaveLength(1);
     await expect.poll(() => pids.filter(isAlive)).toEqual([]);
@@ -221,23 +159,13 @@ describe('a server that crashes', () => {
 
 describe('closing', () => {
   it('ends the process and what it started, even where they ignore being asked', async () => {
-    const servers = open({
+    const registry = open({
       s: scripted({ tools: [tool('a')], ignoreTerm: true, ignoreStdinEnd: true, grandchild: true }),
     });
-    await servers.list(null, noSignal);
+    await registry.list(null, noSignal);
     const pids = logged().flatMap((entry) => [entry.started ?? [], entry.grandchild ?? []].flat());
     expect(pids).toHaveLength(2);
-    await servers.close();
+    await registry.close();
     await expect.poll(() => pids.filter(isAlive)).toEqual([]);
   });
 });
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    // A zombie that nobody has collected yet is dead.
-    return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
-  } catch {
-    return false;
-  }
-}
