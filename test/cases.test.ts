@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { caseFile } from './case-file.ts';
 
 const ids =
-  'S01 S04 S05 S06 S08 S10 S12 S13 S14 S17 S18 S20 S21 G01 G02 G03 G04 G07 G08 G10 A01 A03 A04 A06 A09 A10 A11 A12 A13 A15 A17 A19 A20 X11'.split(
+  'S01 S04 S05 S06 S08 S10 S12 S13 S14 S17 S18 S20 S21 G01 G02 G03 G04 G07 G08 G10 A01 A03 A04 A06 A09 A10 A11 A12 A13 A15 A17 A19 A20 X11 M01 M03 M04 M06 M08 M09 M10 M12'.split(
     ' ',
   );
 

@@ -34,14 +34,14 @@ const call = (name: string, key = 'k') => ({ ...callOf(name, key), arguments: { 
 const m01 = caseFile('M01');
 describe(`${m01.id} ${m01.title}`, () => {
   const script = m01.given['script'] as readonly { readonly server?: Reply }[];
-  const [initialized, , , lost] = script.map(({ server }) => server);
+  const [initialized, , , refused] = script.map(({ server }) => server);
   const { calls_answered: calls } = m01.expect as { calls_answered: number };
 
   it('asks for one new session, and each call runs once', async () => {
     const protocolVersion = initialized?.result?.protocolVersion ?? '';
     const server = await startServer({
       protocolVersion,
-      lost: { status: lost?.status ?? 0, body: lost?.body ?? {} },
+      lost: { status: refused?.status ?? 0, body: refused?.body ?? {} },
     });
     const registry = open(server.url);
     await registry.call('s', call('echo', 'first'), noSignal);

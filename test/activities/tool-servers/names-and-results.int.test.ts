@@ -46,7 +46,8 @@ describe(`${m09.id} ${m09.title}`, () => {
     const { tools } = await registry.list(null, noSignal);
     for (const { server, serverTool } of tools) await registry.call(server, call(serverTool), noSignal);
     const called = sent('tools/call').map(({ params }) => params?.name);
-    expect(called.toSorted()).toEqual(pairs.map(([, name]) => name).toSorted());
+    expect(new Set(called)).toEqual(new Set(pairs.map(([, name]) => name)));
+    expect(called).toHaveLength(pairs.length);
   });
 
   it('does so for any servers and tools', async () => {
@@ -98,8 +99,8 @@ describe(`${m10.id} ${m10.title}`, () => {
     await registry.list(null, noSignal);
     const { content, failed } = renderResult(await registry.call('s', call(name), noSignal));
     const { model_sees: sees, model_sees_once: once, tool_error: isError, warning } = expected[name] ?? {};
-    if (sees !== undefined) expect(content).toContain(sees);
-    if (once !== undefined) expect(content.split(once)).toHaveLength(2);
+    expect(content).toContain(sees ?? once);
+    expect(content.split(once ?? content)).toHaveLength(2);
     expect(failed).toBe(isError === true);
     expect(faults()).toEqual(warning === true ? [name] : []);
   });

@@ -41,11 +41,10 @@ describe(`${m12.id} ${m12.title}`, () => {
       processes_left_after_s: Readonly<Record<string, number>>;
       our_stdio_server_exits_on_stdin_end_within_s: number;
     };
-  const [[limitS = '', count] = []] = Object.entries(left);
+  const [[limitS, count] = ['', -1]] = Object.entries(left);
   const stubborn = { tools: [tool('a')], ignoreTerm: true, grandchild: true };
   const gone = async (): Promise<void> => {
-    const poll = expect.poll(() => pids().filter(isAlive).length, { timeout: Number(limitS) * 1_000 });
-    await poll.toBe(count);
+    await expect.poll(() => pids().filter(isAlive).length, { timeout: Number(limitS) * 1_000 }).toBe(count);
   };
 
   it('session closed: nothing is left of the runner, the server and what that started', async () => {
