@@ -1,7 +1,9 @@
 /**
  * Keeps one connection: opened at first use, shared by all, opened again after it was lost. One that fails
- * to open, or is lost soon after for the second time in a row, is tried again with growing waits.
+ * to open, or is lost soon after for the second time in a row, is tried again with growing waits. Who asks
+ * for one that has been up before waits for it, if it is due soon; else they are told when it is tried.
  */
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Connection } from './connection.ts';
 import { createRestartPolicy } from './restart-policy.ts';
 
@@ -16,6 +18,9 @@ export interface ConnectionKeeper {
   close(): Promise<void>;
 }
 
+/** Longest that anyone waits for a restart to be due. */
+const longestRestartWaitMs = 5_000;
+
 /** @param open stops when its signal aborts. */
 export function keepConnection(open: (signal: AbortSignal) => Promise<Connection>): ConnectionKeeper {
   let current: Connection | null = null;
@@ -23,6 +28,7 @@ export function keepConnection(open: (signal: AbortSignal) => Promise<Connection
   const all = new Set<Connection>();
   const closing = new AbortController();
   const restarts = createRestartPolicy();
+  let wasUp = false;
 
   const end = async (connection: Connection): Promise<void> => {
     connection.retired = true;
@@ -37,12 +43,12 @@ export function keepConnection(open: (signal: AbortSignal) => Promise<Connection
     if (!retired) void end(connection);
   };
   const openNew = async (): Promise<Connection> => {
-    const waitMs = restarts.waitMs(performance.now());
-    if (waitMs > 0) throw new Error(`it failed before and is tried again in ${Math.ceil(waitMs / 1_000)} s`);
+    await untilDue(restarts.waitMs(performance.now()), wasUp, closing.signal);
     try {
       const opened = await open(closing.signal);
       all.add(opened);
       current = opened;
+      wasUp = true;
       restarts.opened();
       return opened;
     } catch (error) {
@@ -84,4 +90,13 @@ export function keepConnection(open: (signal: AbortSignal) => Promise<Connection
       await Promise.all([...all].map(end));
     },
   };
+}
+
+/** @throws Error when that is too long to wait for it. */
+async function untilDue(waitMs: number, wasUp: boolean, signal: AbortSignal): Promise<void> {
+  if (waitMs <= 0) return;
+  if (!wasUp || waitMs > longestRestartWaitMs) {
+    throw new Error(`it failed before and is tried again in ${Math.ceil(waitMs / 1_000)} s`);
+  }
+  await delay(waitMs, undefined, { signal });
 }

@@ -5,6 +5,7 @@
  * question the last answer is given as it is, and not kept.
  */
 import type { ServerTool } from './read-tools.ts';
+import { unlessAborted } from './unless-aborted.ts';
 
 export interface ToolList {
   readonly tools: readonly ServerTool[];
@@ -90,18 +91,4 @@ export function createToolListKeeper(fetch: () => Promise<FetchedList>): ToolLis
     isOutdated: () => outdated,
     last: () => last,
   };
-}
-
-async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  signal.throwIfAborted();
-  let stop: (() => void) | undefined;
-  const aborted = new Promise<never>((_resolve, reject) => {
-    stop = () => reject(signal.reason instanceof Error ? signal.reason : new Error('it was given up'));
-    signal.addEventListener('abort', stop, { once: true });
-  });
-  try {
-    return await Promise.race([work, aborted]);
-  } finally {
-    if (stop !== undefined) signal.removeEventListener('abort', stop);
-  }
 }

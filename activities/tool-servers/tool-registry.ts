@@ -86,6 +86,12 @@ async function listServer(
   } catch (error) {
     signal.throwIfAborted();
     if (limit.aborted && !isSlow) slowSinceMs.value = performance.now();
+    // One that restarts after a crash is soon there again; a run keeps the tools that it begins with.
+    const last = limit.aborted ? null : server.lastList();
+    if (last !== null) {
+      const warning = `${name}: ${messageOf(error)}; its tools are listed as last known`;
+      return { server: name, tools: last.tools, warnings: [...last.warnings, warning] };
+    }
     const why = limit.aborted ? `did not answer within ${serverListMs / 1_000} s` : messageOf(error);
     return { server: name, tools: [], warnings: [`${name}: ${why}; its tools are left out`] };
   }

@@ -20,6 +20,7 @@ import { keepConnection, type ConnectionKeeper } from './keep-connection.ts';
 import { boundedRequest, fetchTools, listTotalMs } from './requests.ts';
 import { structuredOutputFault } from './structured-output.ts';
 import { createToolListKeeper, type ToolList, type ToolListKeeper } from './tool-list.ts';
+import { unlessAborted } from './unless-aborted.ts';
 
 export interface ServerCall {
   readonly tool: string;
@@ -31,6 +32,8 @@ export interface ServerCall {
 export interface ToolServer {
   /** @throws Error with a readable message when the server cannot be listed. */
   list(signal: AbortSignal): Promise<ToolList>;
+  /** The last list there was; null: it was never listed. */
+  lastList(): ToolList | null;
   /** @throws ToolServerError, or what the signal threw. */
   call(call: ServerCall, signal: AbortSignal): Promise<CallToolResult>;
   close(): Promise<void>;
@@ -65,6 +68,7 @@ export function createToolServer(name: string, config: ToolServerConfig, logger:
   const warnOfFault = createFaultLog(name, lists, logger);
   return {
     list: async (signal) => await lists.get(signal),
+    lastList: () => lists.last(),
     async call(call, signal) {
       await refuseMissingTool(name, lists, call.tool, signal);
       try {
@@ -94,7 +98,8 @@ async function onConnection<T>(
   work: (connection: Connection) => Promise<T>,
 ): Promise<T> {
   for (let attempt = 1; ; attempt += 1) {
-    const used = await connections.get().catch((error: unknown) => {
+    const used = await unlessAborted(connections.get(), signal).catch((error: unknown) => {
+      if (signal.aborted) throw error;
       throw new ToolServerError('not-sent', `the tool server cannot be reached: ${messageOf(error)}`);
     });
     try {

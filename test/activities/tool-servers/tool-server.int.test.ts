@@ -148,6 +148,22 @@ describe('a call that fails', () => {
 });
 
 describe('a server that crashes', () => {
+  it('again and again is waited for by calls, and keeps its tools in the lists of new runs', async () => {
+    const script = { tools: [tool('die'), tool('live')], onCall: { die: { exit: true } } };
+    const registry = open({
+      s: scripted({ ...script, onCall: { ...script.onCall, live: { resultAfterMs: 0 } } }),
+    });
+    const names = async (): Promise<readonly string[]> =>
+      (await registry.list(null, noSignal)).tools.map(({ serverTool }) => serverTool);
+    expect(await names()).toEqual(['die', 'live']);
+    await failureOf(registry.call('s', call('die'), noSignal));
+    await failureOf(registry.call('s', call('die'), noSignal));
+    // Its restart is due in a second.
+    expect(await names()).toEqual(['die', 'live']);
+    await registry.call('s', call('live'), noSignal);
+    expect(logged().filter((entry) => entry.started !== undefined)).toHaveLength(3);
+  });
+
   it('takes along what it started', async () => {
     const registry = open({ s: scripted({ grandchild: true, onCall: { die: { exit: true } } }) });
     await failureOf(registry.call('s', call('die'), noSignal));
