@@ -30,7 +30,8 @@ export function noteShare(
   const { batchShare } = state.policy;
   if (chosen.turn.spec.class === 'batch')
     replica.batchCredit = Math.max(0, replica.batchCredit + batchShare - 1);
-  else replica.batchCredit += batchShare;
+  // A turn of no run may pass one that is due and has no room; more than a place is not earned by waiting.
+  else replica.batchCredit = Math.min(1, replica.batchCredit + batchShare);
 }
 
 /** The first batch turn of a run that is not resident, among all that may come to this replica. */

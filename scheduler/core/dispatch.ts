@@ -57,7 +57,14 @@ function isOpen(state: SchedulerState, candidate: Candidate, replica: Replica): 
 
 function admitAt(state: SchedulerState, effects: Effect[], candidate: Candidate, replica: Replica): void {
   const due = candidate.pinned ? undefined : batchTurnDue(state, replica);
-  const chosen = due !== undefined && goesBefore(due, candidate) ? due : candidate;
+  const isTheirs =
+    due !== undefined && goesBefore(due, candidate) && hasRoomFor(state, due, candidate, replica);
+  const chosen = isTheirs ? due : candidate;
   noteShare(state, candidate, chosen, replica);
   admitTurn(state, effects, chosen.turn, replica);
+}
+
+/** A turn of a run has left its room to one that is due and does not fit yet; one of no run needs none of it. */
+function hasRoomFor(state: SchedulerState, due: Candidate, candidate: Candidate, replica: Replica): boolean {
+  return candidate.turn.run !== null || mayTake(state, due.turn, replica);
 }

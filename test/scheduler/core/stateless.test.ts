@@ -41,6 +41,13 @@ describe('a turn of no run', () => {
     expect(scenario.arrive('batch', { ...vectors, class: 'batch' })).toEqual(['batch@a']);
   });
 
+  it('lets no batch turn in for which there is no memory, though the place would be its share', () => {
+    const scenario = full({ batchShare: 1 });
+    expect(scenario.arrive('chat', { class: 'batch', promptTokens: 800 })).toEqual([]);
+    expect(scenario.arrive('t', vectors)).toEqual(['t@a']);
+    expect(replicaState(scenario, 'a').ledger.contexts).toBe(1);
+  });
+
   it('takes no place in memory from a turn with a context', () => {
     const scenario = new Scenario([replica('a', both)]);
     scenario.probe('a', { running: 0, waiting: 0, cacheUsage: 0.5, capacityTokens: 1_000 });
