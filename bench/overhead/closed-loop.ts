@@ -94,6 +94,8 @@ function requestMaker(order: ClosedOrder): (index: number) => NextRequest {
     turnsSent += 1;
     if (run % 2 === 1)
       return { stream, headers: { ...headers, [runHeader]: `run-${run}` }, body: bodyOf(`${run}`) };
-    return { stream, headers, body: bodyOf(`${run}`, 1 + (round % turnsOfRun)) };
+    // In other words each time: what two runs have both said names neither of them, and each turn were a new run.
+    const conversation = `${run}.${Math.floor(round / turnsOfRun)}`;
+    return { stream, headers, body: bodyOf(conversation, 1 + (round % turnsOfRun)) };
   };
 }
