@@ -153,7 +153,7 @@ async function forward(
       ticket.started();
     },
     onByte: () => ticket.progressed(),
-    onFinishing: rememberOnce(context, turn, replica.id),
+    onFinishing: remembering(context, turn, replica.id),
   });
   ticket.onAbort((reason) => relay.abort(reason));
   relay.start();
@@ -164,11 +164,9 @@ async function forward(
  * Remembers the conversation as soon as its reply is known to be whole: a client may send its next turn
  * on the last bytes of this one.
  */
-function rememberOnce(context: ProxyContext, turn: Turn, replica: ReplicaId): (facts: ReplyFacts) => void {
-  let remembered = turn.request.runState !== undefined;
+function remembering(context: ProxyContext, turn: Turn, replica: ReplicaId): (facts: ReplyFacts) => void {
   return (facts) => {
-    if (remembered || (facts.finishReason === null && !facts.closed)) return;
-    remembered = true;
+    if (turn.request.runState !== undefined || (facts.finishReason === null && !facts.closed)) return;
     const { whole } = turn.request.conversation;
     context.memory.remember(ownerKey(turn.identity), whole, facts, turn.run, context.nowMs(), replica);
   };

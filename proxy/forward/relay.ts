@@ -37,7 +37,7 @@ export interface RelayOptions {
   /** Called once, or at the end of a reply without a body. */
   readonly onFirstByte: () => void;
   readonly onByte: () => void;
-  /** More of the reply has been read: what is known of it so far. */
+  /** Called once: with what has been read when the reply says that it is over, at the latest at its end. */
   readonly onFinishing: (facts: ReplyFacts) => void;
 }
 
@@ -98,6 +98,7 @@ export class Relay implements Dispatcher.DispatchHandler {
   #errorBytes: Buffer[] = [];
   #errorLength = 0;
   #begun = false;
+  #toldFinishing = false;
 
   constructor(options: RelayOptions) {
     this.#options = options;
@@ -166,8 +167,14 @@ export class Relay implements Dispatcher.DispatchHandler {
     this.#pass(this.#withholder === null ? [chunk] : this.#withholder.push(chunk));
     // The copy is read after the bytes have left; both happen before anything else can.
     if (this.#withholder === null) this.#reader?.feed(chunk);
-    if (this.#reader !== null) this.#options.onFinishing(this.#facts());
-    else if (this.#status !== null && this.#status >= 400) this.#copyError(chunk);
+    if (this.#reader?.finishing === true && !this.#toldFinishing) this.#tellFinishing(this.#facts());
+    else if (this.#reader === null && this.#status !== null && this.#status >= 400) this.#copyError(chunk);
+  }
+
+  #tellFinishing(facts: ReplyFacts): void {
+    if (this.#toldFinishing) return;
+    this.#toldFinishing = true;
+    this.#options.onFinishing(facts);
   }
 
   #copyError(chunk: Buffer): void {
@@ -191,7 +198,7 @@ export class Relay implements Dispatcher.DispatchHandler {
       this.#break('the engine ended its stream without a finish reason');
       return;
     }
-    this.#options.onFinishing(facts);
+    this.#tellFinishing(facts);
     const errorText = Buffer.concat(this.#errorBytes).toString('utf8', 0, maxErrorBytes);
     this.#finish({ kind: 'passed', status: this.#status, facts, errorText });
     this.#options.client.end();

@@ -37,6 +37,10 @@ export class DialectBodyReader implements ReplyReader {
     this.#dialect.readBody(body, this.#collector);
   }
 
+  get finishing(): boolean {
+    return this.#collector.closed;
+  }
+
   facts(): ReplyFacts {
     return this.#collector.facts(this.#complete);
   }

@@ -25,6 +25,10 @@ export class DialectStreamReader implements StreamReader {
     this.#events.end();
   }
 
+  get finishing(): boolean {
+    return this.#collector.closed || this.#collector.finishReason !== null;
+  }
+
   facts(): ReplyFacts {
     return this.#collector.facts(!this.#events.stopped);
   }

@@ -7,6 +7,8 @@ export interface ReplyReader {
   feed(bytes: Uint8Array): void;
   /** The reply has ended; nothing is fed after it. */
   end(): void;
+  /** A finish reason or a closing mark has been read. Asked once a chunk, so cheaper than {@link facts}. */
+  readonly finishing: boolean;
   facts(): ReplyFacts;
 }
 

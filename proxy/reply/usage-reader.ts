@@ -39,6 +39,11 @@ export class UsageReader implements StreamReader {
     this.#usage = found === null ? null : usageOf(found);
   }
 
+  /** Its replies are of no run: nothing follows from their end but at the end. */
+  get finishing(): boolean {
+    return false;
+  }
+
   facts(): ReplyFacts {
     return { ...nothingRead, usage: this.#usage };
   }
