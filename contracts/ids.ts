@@ -4,6 +4,7 @@
  * only names and checks them.
  */
 import { z } from 'zod';
+import { handlePattern } from './run-names.ts';
 
 /** A run: printable ASCII, 1 to 128 bytes. What fermata spawns itself is a {@link handlePattern} handle. */
 export const runIdSchema = z
@@ -34,8 +35,7 @@ export type Caller = z.infer<typeof callerSchema>;
 /** The caller of a request that names none. */
 export const anonymousCaller = 'anonymous' as Caller;
 
-/** A handle is `run_` and 22 characters of base62; it is the Temporal workflow id of its run. */
-export const handlePattern = /^run_[A-Za-z0-9]{22}$/;
+/** The Temporal workflow id of a run that fermata started. */
 export const handleSchema = z
   .string()
   .regex(handlePattern, 'must be a handle such as run_ followed by 22 letters and digits')

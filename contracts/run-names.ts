@@ -7,7 +7,28 @@
 export const defaultTaskQueue = 'fermata';
 
 /** Workflow types, as they stand in Temporal's lists. */
-export const workflowTypes = { agentRun: 'agent-run', listTools: 'list-tools' } as const;
+export const workflowTypes = {
+  agentRun: 'agent-run',
+  runTree: 'run-tree',
+  listTools: 'list-tools',
+} as const;
+
+/** Id of the workflow that keeps the tree of `root`; there is none before its first child or cancel. */
+export function treeWorkflowId(root: string): string {
+  return `tree_${root}`;
+}
+
+/** Update of an `agent-run` that decides an open approval; argument: {@link ApprovalDecision}. */
+export const decideApprovalUpdate = 'decideApproval';
+
+/** Signal that does the same, for Temporal's own pages and command line; every field but `allow` may be left out. */
+export const approveSignal = 'approve';
+
+export const budgetNames = ['tokens', 'toolCalls', 'seconds'] as const;
+export type BudgetName = (typeof budgetNames)[number];
+
+/** A handle is `run_` and 22 characters of base62; it is the Temporal workflow id of its run. */
+export const handlePattern = /^run_[A-Za-z0-9]{22}$/;
 
 /** Key of the one memo entry of a run; its value is a {@link runMemoSchema}. */
 export const runMemoKey = 'run';

@@ -4,7 +4,7 @@
  */
 import { z } from 'zod';
 import { callerSchema, handleSchema } from './ids.ts';
-import { runStatusNames } from './run-names.ts';
+import { budgetNames, runStatusNames } from './run-names.ts';
 import { serviceClassSchema } from './service-class.ts';
 
 export * from './run-names.ts';
@@ -16,6 +16,16 @@ export type RunStatus = z.infer<typeof runStatusSchema>;
 export function isFinal(status: RunStatus): boolean {
   return status === 'Completed' || status === 'Failed' || status === 'Cancelled';
 }
+
+/** Limits on a run and on everything below it; what is absent is not limited. */
+export const budgetLimitsSchema = z.strictObject({
+  /** Prompt and completion tokens, cached ones too. */
+  tokens: z.int().min(1).max(1_000_000_000_000).optional(),
+  toolCalls: z.int().min(1).max(10_000_000).optional(),
+  /** From the start of the run on, however long it is idle. */
+  seconds: z.int().min(1).max(31_536_000).optional(),
+});
+export type BudgetLimits = z.infer<typeof budgetLimitsSchema>;
 
 export const runInputSchema = z.strictObject({
   task: z.string().min(1),
@@ -31,6 +41,12 @@ export const runInputSchema = z.strictObject({
   maxTokens: z.int().min(0).max(1_000_000).default(256),
   /** Whether the calls of one reply run side by side. */
   parallelToolCalls: z.boolean().default(false),
+  /** Tools whose calls wait for the user, whatever their annotations say. */
+  approveTools: z.array(z.string().min(1)).max(256).default([]),
+  budget: budgetLimitsSchema.optional(),
+  /** Set by the tree that starts the run, together with `root`; absent: the run is a root. */
+  parent: handleSchema.optional(),
+  root: handleSchema.optional(),
   caller: callerSchema,
   traceparent: z.string().max(128).optional(),
 });
@@ -54,6 +70,36 @@ export const runCountersSchema = z.object({
 });
 export type RunCounters = z.infer<typeof runCountersSchema>;
 
+/** A tool call that waits for the user. */
+export const pendingApprovalSchema = z.object({
+  /** Bound to this call and its exact arguments. */
+  id: z.string(),
+  /** As the model knows it. */
+  tool: z.string(),
+  /** JSON text, cut at `memoTextLimit`. */
+  arguments: z.string(),
+});
+export type PendingApproval = z.infer<typeof pendingApprovalSchema>;
+
+/** What a client says of an open approval. */
+export const approvalDecisionSchema = z.strictObject({
+  id: z.string().min(1).max(128),
+  allow: z.boolean(),
+  /** Who decided, told to whoever comes second. */
+  by: z.string().min(1).max(256),
+});
+export type ApprovalDecision = z.infer<typeof approvalDecisionSchema>;
+
+/** Budget of a run as readers see it. */
+export const runBudgetSchema = z.object({
+  limits: budgetLimitsSchema,
+  /** By the run and everything below it; seconds since its start, as of its last change. */
+  used: z.object({ tokens: z.number().min(0), toolCalls: z.number().min(0), seconds: z.number().min(0) }),
+  /** The limit that ended the run. */
+  exceeded: z.enum(budgetNames).nullable(),
+});
+export type RunBudget = z.infer<typeof runBudgetSchema>;
+
 export const runMemoSchema = z.object({
   status: runStatusSchema,
   /** What it does now: `starting`, `model turn 3`, `tools: lookup`, `ended`. */
@@ -70,6 +116,10 @@ export const runMemoSchema = z.object({
   reason: z.string().nullable(),
   /** Last text of the model, cut; shown as partial when the run did not complete. */
   partial: z.string().nullable(),
+  /** Open ones, in the order of their calls. */
+  pendingApprovals: z.array(pendingApprovalSchema).default([]),
+  /** null: the run has no budget of its own. */
+  budget: runBudgetSchema.nullable().default(null),
 });
 export type RunMemo = z.infer<typeof runMemoSchema>;
 

@@ -4,7 +4,8 @@
  */
 import { WorkflowFailedError, type Client } from '@temporalio/client';
 import { rootCause, WorkflowNotFoundError } from '@temporalio/common';
-import { handlePattern, type Handle } from '../contracts/ids.ts';
+import { type Handle } from '../contracts/ids.ts';
+import { handlePattern } from '../contracts/run-names.ts';
 import { maySee, type Asker } from './asker.ts';
 import { viewRun, isClosed, type RunEnd, type RunView } from './run-view.ts';
 import type { TemporalLink } from './temporal-link.ts';

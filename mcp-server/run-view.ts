@@ -10,6 +10,8 @@ import {
   runResultSchema,
   workflowTypes,
   zeroCounters,
+  type PendingApproval,
+  type RunBudget,
   type RunCounters,
   type RunMemo,
   type RunStatus,
@@ -55,6 +57,9 @@ export interface RunView {
   /** Last text of a run that did not complete. */
   readonly partial: string | null;
   readonly counters: RunCounters;
+  /** Open ones; none once it has ended. */
+  readonly pendingApprovals: readonly PendingApproval[];
+  readonly budget: RunBudget | null;
 }
 
 /** Whether Temporal counts the execution as closed. */
@@ -120,5 +125,7 @@ export function viewRun(execution: ExecutionView, end: RunEnd | null = null): Ru
     reason: reasonOf(execution, memo, status, end),
     partial: status === 'Failed' || status === 'Cancelled' ? (memo?.partial ?? null) : null,
     counters: returned.success ? returned.data.counters : (memo?.counters ?? zeroCounters),
+    pendingApprovals: ended ? [] : (memo?.pendingApprovals ?? []),
+    budget: memo?.budget ?? null,
   };
 }

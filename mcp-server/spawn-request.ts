@@ -8,6 +8,7 @@ import {
   memoTextLimit,
   runInputSchema,
   zeroCounters,
+  type BudgetLimits,
   type RunInput,
   type RunMemo,
 } from '../contracts/run.ts';
@@ -36,6 +37,23 @@ export const spawnRequestSchema = z.strictObject({
   parallelToolCalls: booleanFromText(z.boolean())
     .optional()
     .describe('Whether the tool calls of one reply run side by side. Default false.'),
+  approveTools: listFromText(z.array(z.string().min(1)).max(256))
+    .optional()
+    .describe('Names from the tools tool whose calls wait for approval, beside those marked destructive.'),
+  parent: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('Handle of the run that this one belongs to: it ends with it and shares its budget.'),
+  budgetTokens: numberFromText(z.int().min(1).max(1_000_000_000_000))
+    .optional()
+    .describe('Most tokens, prompt and completion, of this run and all below it.'),
+  budgetToolCalls: numberFromText(z.int().min(1).max(10_000_000))
+    .optional()
+    .describe('Most tool calls of this run and all below it.'),
+  budgetSeconds: numberFromText(z.int().min(1).max(31_536_000))
+    .optional()
+    .describe('Seconds after which this run and all below it end.'),
   requestId: z
     .string()
     .min(1)
@@ -70,9 +88,20 @@ export function toRunInput(
     maxToolCalls: request.maxToolCalls,
     maxTokens: request.maxTokens,
     parallelToolCalls: request.parallelToolCalls,
+    approveTools: request.approveTools,
+    budget: budgetOf(request),
     caller,
     traceparent,
   });
+}
+
+function budgetOf({ budgetTokens, budgetToolCalls, budgetSeconds }: SpawnRequest): BudgetLimits | undefined {
+  const limits: BudgetLimits = {
+    ...(budgetTokens === undefined ? {} : { tokens: budgetTokens }),
+    ...(budgetToolCalls === undefined ? {} : { toolCalls: budgetToolCalls }),
+    ...(budgetSeconds === undefined ? {} : { seconds: budgetSeconds }),
+  };
+  return Object.keys(limits).length === 0 ? undefined : limits;
 }
 
 const summaryLength = 200;
@@ -94,11 +123,16 @@ export function initialMemo(input: RunInput, handle: Handle): RunMemo {
     model: input.model,
     class: input.class,
     caller: input.caller,
-    root: handle,
-    parent: null,
+    root: input.root ?? handle,
+    parent: input.parent ?? null,
     counters: zeroCounters,
     reason: null,
     partial: null,
+    pendingApprovals: [],
+    budget:
+      input.budget === undefined
+        ? null
+        : { limits: input.budget, used: { tokens: 0, toolCalls: 0, seconds: 0 }, exceeded: null },
   };
 }
 

@@ -3,6 +3,7 @@
  * `runInputSchema` (a test holds the two together) without zod, which the sandbox would load anew, and
  * keep in memory, for each run.
  */
+import { handlePattern } from '../contracts/run-names.ts';
 import type { RunInput } from '../contracts/run.ts';
 
 export type ReadInput =
@@ -30,10 +31,32 @@ const isNullOr =
   (check: Check): Check =>
   (value) =>
     value === null ? null : check(value);
+const isHandle: Check = (value) =>
+  typeof value === 'string' && handlePattern.test(value)
+    ? null
+    : 'must be a handle such as run_ followed by 22 letters and digits';
+const isBudget: Check = (value) => {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return 'must be an object';
+  for (const [name, limit] of Object.entries(value)) {
+    const most = budgetLimits.get(name);
+    if (most === undefined) return `${name}: no such limit`;
+    if (limit !== undefined && (!Number.isSafeInteger(limit) || limit < 1 || limit > most)) {
+      return `${name}: must be a whole number from 1 to ${most}`;
+    }
+  }
+  return null;
+};
 const isToolNames: Check = (value) =>
   Array.isArray(value) && value.length <= 256 && value.every((name) => isText(1)(name) === null)
     ? null
     : 'must be a list of at most 256 tool names';
+
+/** The most that each limit may be. */
+const budgetLimits = new Map([
+  ['tokens', 1_000_000_000_000],
+  ['toolCalls', 10_000_000],
+  ['seconds', 31_536_000],
+]);
 
 interface Field {
   readonly check: Check;
@@ -58,6 +81,10 @@ const fields: Readonly<Record<keyof RunInput, Field>> = {
     check: (value) => (typeof value === 'boolean' ? null : 'must be true or false'),
     fallback: false,
   },
+  approveTools: { check: isToolNames, fallback: [] },
+  budget: { check: isBudget, optional: true },
+  parent: { check: isHandle, optional: true },
+  root: { check: isHandle, optional: true },
   caller: { check: isText(1, 128) },
   traceparent: { check: isText(0, 128), optional: true },
 };

@@ -5,7 +5,7 @@
 import type { ChatMessage } from '../contracts/chat-messages.ts';
 import type { Handle } from '../contracts/ids.ts';
 import { memoTextLimit, zeroCounters } from '../contracts/run-names.ts';
-import type { RunCounters, RunInput, RunMemo, RunStatus } from '../contracts/run.ts';
+import type { BudgetLimits, RunCounters, RunInput, RunMemo, RunStatus } from '../contracts/run.ts';
 import type { ListedTool } from '../contracts/tool-listing.ts';
 import { textDigest } from '../contracts/transcript-digest.ts';
 import { cutText, firstLine } from './text.ts';
@@ -73,12 +73,21 @@ export function memoOf(state: RunState): RunMemo {
     model: state.model,
     class: state.input.class,
     caller: state.input.caller,
-    root: state.handle,
-    parent: null,
+    root: state.input.root ?? state.handle,
+    parent: state.input.parent ?? null,
     counters: state.counters,
     reason: state.reason,
     partial: unfinished ? lastText(state.transcript.messages) : null,
+    pendingApprovals: [],
+    budget: openingBudget(state.input.budget),
   };
+}
+
+/** A budget of which nothing is used yet. */
+function openingBudget(limits: BudgetLimits | undefined): RunMemo['budget'] {
+  return limits === undefined
+    ? null
+    : { limits, used: { tokens: 0, toolCalls: 0, seconds: 0 }, exceeded: null };
 }
 
 /** A short state in Markdown, for Temporal's own pages. */

@@ -4,7 +4,8 @@
  * never the same one, whatever names they choose.
  */
 import { createHash } from 'node:crypto';
-import { anonymousCaller, handlePattern, runIdSchema, type Caller, type RunId } from '../../contracts/ids.ts';
+import { anonymousCaller, runIdSchema, type Caller, type RunId } from '../../contracts/ids.ts';
+import { handlePattern } from '../../contracts/run-names.ts';
 
 /** A run as its client names it: it means a run only together with who asks. Same form as a run id. */
 export type RunName = string & { readonly runName: true };

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { handlePattern, type Caller } from '../../contracts/ids.ts';
+import type { Caller } from '../../contracts/ids.ts';
+import { handlePattern } from '../../contracts/run-names.ts';
 import { runInputSchema } from '../../contracts/run.ts';
 import { handleFor, newHandle, requestHash } from '../../mcp-server/handles.ts';
 

@@ -32,6 +32,8 @@ function run(over: Partial<RunView> = {}): RunView {
     cutAtMaxTokens: false,
     reason: null,
     partial: null,
+    pendingApprovals: [],
+    budget: null,
     counters: {
       ...zeroCounters,
       turns: 2,

@@ -16,6 +16,8 @@ const memo: RunMemo = {
   counters,
   reason: null,
   partial: 'so far',
+  pendingApprovals: [],
+  budget: null,
 };
 
 function execution(

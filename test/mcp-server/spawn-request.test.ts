@@ -22,6 +22,7 @@ describe('a request to spawn', () => {
       maxToolCalls: 8,
       maxTokens: 256,
       parallelToolCalls: false,
+      approveTools: [],
       caller: 'ann',
     });
   });
@@ -44,6 +45,9 @@ describe('a request to spawn', () => {
       tools: [],
       maxTokens: 0,
       parallelToolCalls: true,
+      approveTools: ['kit__lookup'],
+      budgetTokens: 1_000,
+      budgetSeconds: 60,
       requestId: 'r',
     });
     expect(toRunInput(request, ann, '00-ab')).toEqual({
@@ -55,6 +59,8 @@ describe('a request to spawn', () => {
       maxToolCalls: 0,
       maxTokens: 0,
       parallelToolCalls: true,
+      approveTools: ['kit__lookup'],
+      budget: { tokens: 1_000, seconds: 60 },
       caller: 'ann',
       traceparent: '00-ab',
     });

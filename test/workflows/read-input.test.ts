@@ -28,6 +28,13 @@ const odd = fc.oneof(
     Array(257).fill('t'),
     'c'.repeat(128),
     'c'.repeat(129),
+    { tokens: 1 },
+    { tokens: 0 },
+    { toolCalls: 10_000_001 },
+    { seconds: 1.5, tokens: 3 },
+    { seconds: 31_536_000, toolCalls: 1 },
+    { euros: 1 },
+    'run_0123456789abcdefghijAB',
   ),
   fc.anything({ maxDepth: 1 }),
 );
@@ -42,7 +49,11 @@ const names = [
   'parallelToolCalls',
   'caller',
   'traceparent',
+  'approveTools',
   'budget',
+  'parent',
+  'root',
+  'unknown',
 ];
 const inputs = fc
   .tuple(fc.dictionary(fc.constantFrom(...names), odd), fc.boolean())
@@ -68,7 +79,17 @@ describe('the input of a run', () => {
     [null, 'must be an object'],
     [{ caller: 'c' }, 'task: missing'],
     [{ task: 't', caller: 'c', maxTokens: -1 }, 'maxTokens: must be a whole number from 0 to 1000000'],
-    [{ task: 't', caller: 'c', budget: 1 }, 'budget: no such field'],
+    [{ task: 't', caller: 'c', depth: 1 }, 'depth: no such field'],
+    [{ task: 't', caller: 'c', budget: 1 }, 'budget: must be an object'],
+    [
+      { task: 't', caller: 'c', budget: { tokens: 0 } },
+      'budget: tokens: must be a whole number from 1 to 1000000000000',
+    ],
+    [{ task: 't', caller: 'c', budget: { euros: 1 } }, 'budget: euros: no such limit'],
+    [
+      { task: 't', caller: 'c', parent: 'x' },
+      'parent: must be a handle such as run_ followed by 22 letters and digits',
+    ],
   ])('%j is told what is wrong with it', (given, fault) => {
     expect(readInput(given)).toEqual({ kind: 'faults', faults: [fault] });
   });
