@@ -6,11 +6,17 @@ import type { Logger as TemporalLogger } from '@temporalio/worker';
 
 const workflowsFolder = resolve(import.meta.dirname, '..', 'workflows');
 
-/** @returns the bundle's JavaScript. Takes some seconds. */
-export async function makeWorkflowBundle(logger?: TemporalLogger): Promise<{ readonly code: string }> {
+/**
+ * @param folder of the workflows; default: fermata's own.
+ * @returns the bundle's JavaScript. Takes some seconds.
+ */
+export async function makeWorkflowBundle(
+  logger?: TemporalLogger,
+  folder: string = workflowsFolder,
+): Promise<{ readonly code: string }> {
   const { code } = await bundleWorkflowCode({
-    workflowsPath: resolve(workflowsFolder, 'index.ts'),
-    workflowInterceptorModules: [resolve(workflowsFolder, 'cancel-reason.ts')],
+    workflowsPath: resolve(folder, 'index.ts'),
+    workflowInterceptorModules: [resolve(folder, 'cancel-reason.ts')],
     logger: logger ?? silentLogger,
   });
   return { code };

@@ -6,6 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Worker, type NativeConnection, type WorkerOptions } from '@temporalio/worker';
 import type { Logger } from 'pino';
 import type { ToolServers } from '../contracts/config-file.ts';
+import type { DeploymentVersion } from '../contracts/settings.ts';
 import { makeWorkflowBundle } from './bundle-workflows.ts';
 import { connectTemporal, temporalTrouble, type TemporalTarget } from './connect-temporal.ts';
 import { createActivities, type Activities } from './create-activities.ts';
@@ -19,6 +20,8 @@ export interface WorkerConfig {
   readonly port: number;
   readonly temporal: TemporalTarget;
   readonly taskQueue: string;
+  /** Absent or null: unversioned, for every run that is pinned to no version. See docs/deploys.md. */
+  readonly deployment?: DeploymentVersion | null;
   /** Root of the proxy, without `/v1`. */
   readonly proxyUrl: string;
   /** What the services send to each other; null or absent: nothing. */
@@ -96,6 +99,7 @@ function workerOptions(config: WorkerConfig, parts: WorkerParts): WorkerOptions 
     connection: parts.connection,
     namespace: config.temporal.namespace,
     taskQueue: config.taskQueue,
+    ...versioning(config.deployment ?? null),
     workflowBundle: parts.workflowBundle,
     activities: parts.activities.activities,
     interceptors: { activity: [parts.metrics.interceptor] },
@@ -108,6 +112,20 @@ function workerOptions(config: WorkerConfig, parts: WorkerParts): WorkerOptions 
     // Activities hear of the stop at once and decide themselves: see heartbeat.ts.
     shutdownGraceTime: 0,
     shutdownForceTime: '40 seconds',
+  };
+}
+
+/** A run stays with the build that began it, and moves to the current one when it continues as new. */
+function versioning(
+  deployment: DeploymentVersion | null,
+): Pick<WorkerOptions, 'workerDeploymentOptions'> | Record<string, never> {
+  if (deployment === null) return {};
+  return {
+    workerDeploymentOptions: {
+      version: { deploymentName: deployment.name, buildId: deployment.buildId },
+      useWorkerVersioning: true,
+      defaultVersioningBehavior: 'PINNED',
+    },
   };
 }
 

@@ -25,6 +25,7 @@ async function main(): Promise<void> {
       port: settings.ports.worker,
       temporal,
       taskQueue: settings.taskQueue,
+      deployment: settings.deployment,
       proxyUrl: settings.proxyUrl ?? `http://127.0.0.1:${settings.ports.proxy}`,
       token: settings.token,
       toolServers,

@@ -26,6 +26,7 @@ export async function up(args: readonly string[], environment: Environment): Pro
   const startedAtMs = performance.now();
   const options = parseUpArguments(args);
   const settings = parseSettings(environment);
+  refuseVersion(settings);
   const config = options.engine === null ? await readConfigFile(options.config ?? settings.configPath) : null;
   // Told before anything is started.
   if (settings.tokensFile !== null) await readTokens(settings.tokensFile);
@@ -53,6 +54,14 @@ export async function up(args: readonly string[], environment: Environment): Pro
   );
   await stack.close();
   return bySignal ? 0 : 1;
+}
+
+/** Its runs would be pinned to this build, and stand still for ever once another build is started. */
+function refuseVersion({ deployment }: Settings): void {
+  if (deployment === null) return;
+  throw new SetupFault(
+    `FERMATA_DEPLOYMENT: got '${deployment.name}', but the embedded stack has one worker and no version; unset FERMATA_DEPLOYMENT and FERMATA_BUILD_ID, or start workers of their own (docs/deploys.md)`,
+  );
 }
 
 interface UpArguments {

@@ -3,6 +3,12 @@
  * `cli/` read `process.env`.
  */
 
+/** One build of the workers of one deployment, as Temporal names it. */
+export interface DeploymentVersion {
+  readonly name: string;
+  readonly buildId: string;
+}
+
 export interface Settings {
   /** Path of the configuration file; null: `fermata.yaml` if present, else the built-in simulated pool. */
   readonly configPath: string | null;
@@ -21,6 +27,11 @@ export interface Settings {
   readonly schedulerUrl: string | null;
   readonly proxyUrl: string | null;
   readonly taskQueue: string;
+  /**
+   * The worker's version in Temporal (Worker Versioning); null: it is unversioned and takes any run. Only
+   * a worker process of its own has one; the embedded stack refuses it (docs/deploys.md).
+   */
+  readonly deployment: DeploymentVersion | null;
   /** The token that opens every door and with which the services speak to each other; null: none. */
   readonly token: string | null;
   /** Path of the file of named tokens; null: none. */
@@ -53,6 +64,8 @@ const known = new Set([
   'FERMATA_SCHEDULER_URL',
   'FERMATA_PROXY_URL',
   'FERMATA_TASK_QUEUE',
+  'FERMATA_DEPLOYMENT',
+  'FERMATA_BUILD_ID',
   'FERMATA_ALLOW_OPEN',
   'FERMATA_TOKEN',
   'FERMATA_TOKENS_FILE',
@@ -114,11 +127,38 @@ export function parseSettings(environment: Readonly<Record<string, string | unde
     schedulerUrl: address('FERMATA_SCHEDULER_URL'),
     proxyUrl: address('FERMATA_PROXY_URL'),
     taskQueue: text('FERMATA_TASK_QUEUE') ?? 'fermata',
+    deployment: readDeployment(text('FERMATA_DEPLOYMENT'), text('FERMATA_BUILD_ID')),
     token,
     tokensFile,
     redisUrl: readRedisUrl(text('FERMATA_REDIS_URL')),
     drainMs: readDrainMs(text('FERMATA_DRAIN_SECONDS')),
   });
+}
+
+/** Temporal refuses dots and colons in the name of a deployment: they part it from its build. */
+function readDeployment(name: string | null, buildId: string | null): DeploymentVersion | null {
+  if (name === null && buildId === null) return null;
+  if (name === null) {
+    throw new SettingsFault(
+      `FERMATA_DEPLOYMENT: missing beside FERMATA_BUILD_ID '${buildId}'; set both to give the worker a version, or neither`,
+    );
+  }
+  if (buildId === null) {
+    throw new SettingsFault(
+      `FERMATA_BUILD_ID: missing beside FERMATA_DEPLOYMENT '${name}'; set both to give the worker a version, or neither`,
+    );
+  }
+  if (!/^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/.test(name)) {
+    throw new SettingsFault(
+      `FERMATA_DEPLOYMENT: got '${name}', expected 1 to 64 letters, digits, '_' or '-', such as fermata`,
+    );
+  }
+  if (!/^[A-Za-z0-9][A-Za-z0-9._+-]{0,127}$/.test(buildId)) {
+    throw new SettingsFault(
+      `FERMATA_BUILD_ID: got '${buildId}', expected 1 to 128 letters, digits, '.', '_', '+' or '-', such as 1.4.0 or a commit`,
+    );
+  }
+  return Object.freeze({ name, buildId });
 }
 
 /** The value is never part of the message: it is a secret. */

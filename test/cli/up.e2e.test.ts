@@ -89,6 +89,11 @@ describe('fermata up', () => {
       [],
       'fermata: the state directory /dev/null/x (FERMATA_STATE_DIR)',
     ],
+    [
+      { FERMATA_DEPLOYMENT: 'fermata', FERMATA_BUILD_ID: '7' },
+      [],
+      "fermata: FERMATA_DEPLOYMENT: got 'fermata', but the embedded stack has one worker and no version",
+    ],
   ])('says in a line what is wrong with %j %j', async (environment, args, line) => {
     const { code, stderr } = await start({ environment: { ...environment }, args }).ended;
     expect(code).toBe(1);

@@ -12,6 +12,7 @@ describe('settings', () => {
       schedulerUrl: null,
       proxyUrl: null,
       taskQueue: 'fermata',
+      deployment: null,
       token: null,
       tokensFile: null,
       redisUrl: null,
@@ -62,5 +63,24 @@ describe('settings', () => {
     ]) {
       expect(() => parseSettings({ FERMATA_HOST: '0.0.0.0', ...nothing })).toThrow(SettingsFault);
     }
+  });
+
+  it('give a worker a version when both of its parts are set', () => {
+    expect(
+      parseSettings({ FERMATA_DEPLOYMENT: 'fermata', FERMATA_BUILD_ID: '1.4.0-2f9c' }).deployment,
+    ).toEqual({ name: 'fermata', buildId: '1.4.0-2f9c' });
+    expect(parseSettings({ FERMATA_DEPLOYMENT: '', FERMATA_BUILD_ID: ' ' }).deployment).toBeNull();
+  });
+
+  it.each([
+    [{ FERMATA_DEPLOYMENT: 'fermata' }, "FERMATA_BUILD_ID: missing beside FERMATA_DEPLOYMENT 'fermata'"],
+    [{ FERMATA_BUILD_ID: '7' }, "FERMATA_DEPLOYMENT: missing beside FERMATA_BUILD_ID '7'"],
+    [{ FERMATA_DEPLOYMENT: 'a.b', FERMATA_BUILD_ID: '7' }, "FERMATA_DEPLOYMENT: got 'a.b', expected 1 to 64"],
+    [{ FERMATA_DEPLOYMENT: '__a', FERMATA_BUILD_ID: '7' }, "FERMATA_DEPLOYMENT: got '__a', expected 1 to 64"],
+    [{ FERMATA_DEPLOYMENT: 'a', FERMATA_BUILD_ID: 'x:1' }, "FERMATA_BUILD_ID: got 'x:1', expected 1 to 128"],
+  ])('refuse half a version or one that Temporal cannot name: %j', (environment, words) => {
+    const read = (): unknown => parseSettings(environment);
+    expect(read).toThrow(SettingsFault);
+    expect(read).toThrow(words);
   });
 });

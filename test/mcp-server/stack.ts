@@ -16,8 +16,8 @@ import {
 import { createProxy } from '../../proxy/create-proxy.ts';
 import { createScheduler } from '../../scheduler/host/create-scheduler.ts';
 import type { HeldStream } from '../../testkit/sim-engine/holds.ts';
-import { startSimEngine } from '../../testkit/sim-engine/host.ts';
-import { startToolServer } from '../../testkit/tool-server/host.ts';
+import { startSimEngine, type SimEngine } from '../../testkit/sim-engine/host.ts';
+import { startToolServer, type ToolServer } from '../../testkit/tool-server/host.ts';
 
 export interface StackOptions {
   readonly temporalAddress: string;
@@ -43,6 +43,9 @@ export interface Stack {
   readonly schedulerUrl: string;
   readonly config: McpServerConfig;
   readonly model: string;
+  readonly engine: SimEngine;
+  /** Its tools are `desk__lookup` and so on. */
+  readonly tools: ToolServer;
   /** Another server on the same runs. */
   startServer(over?: Partial<McpServerConfig>): Promise<McpServerHandle>;
   /** Another worker on the same task queue, such as one on another Temporal server. */
@@ -125,6 +128,8 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     schedulerUrl: scheduler.url,
     config,
     model: engine.model,
+    engine,
+    tools,
     startServer,
     startWorker,
     saying: (answer) => directed({ calls: [], answer }),

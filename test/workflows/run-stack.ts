@@ -29,7 +29,8 @@ export interface RunStack {
   readonly taskQueue: string;
   readonly workerConfig: WorkerConfig;
   readonly worker: FermataWorker | null;
-  newWorker(): Promise<FermataWorker>;
+  /** @param over replaces parts of `workerConfig`. */
+  newWorker(over?: Partial<WorkerConfig>): Promise<FermataWorker>;
   start(input: Record<string, unknown>): Promise<WorkflowHandle>;
   memo(handle: WorkflowHandle): Promise<RunMemo>;
   close(): Promise<void>;
@@ -61,8 +62,8 @@ export async function startRunStack(options: RunStackOptions): Promise<RunStack>
     toolServers: { kit: httpServer(tools.url), ...options.toolServers },
     workflowBundle: { codePath: options.workflowBundlePath },
   };
-  const newWorker = async (): Promise<FermataWorker> => {
-    const worker = await createWorker(workerConfig, { logger: pino({ level: 'silent' }) });
+  const newWorker = async (over: Partial<WorkerConfig> = {}): Promise<FermataWorker> => {
+    const worker = await createWorker({ ...workerConfig, ...over }, { logger: pino({ level: 'silent' }) });
     workers.push(worker);
     return worker;
   };
