@@ -18,11 +18,52 @@ export function treeWorkflowId(root: string): string {
   return `tree_${root}`;
 }
 
+/**
+ * Update of a `run-tree` that starts runs under runs of its tree; argument: `SpawnChild[]`, answer:
+ * `SpawnAnswer[]` in their order (`run-tree.ts` has the shapes).
+ */
+export const spawnChildrenUpdate = 'spawnChildren';
+
+/** Update of a `run-tree` that cancels a run and everything below it; argument: `CancelSubtree`. */
+export const cancelSubtreeUpdate = 'cancelSubtree';
+
+/** Query that returns a `TreeState`. */
+export const treeQuery = 'tree';
+
+/** `ApplicationFailure` with which a `run-tree` refuses a message that can be sent again in a moment. */
+export const treeBusyFailure = 'TreeBusy';
+
+/** Runs on the way from the root, itself counted, to the deepest run. */
+export const maxTreeDepth = 8;
+/** The root counts, and so do runs that have ended. */
+export const maxTreeRuns = 1_000;
+/** Runs that one caller may have at work at once, in all its trees. */
+export const defaultMaxRunning = 100;
+
+/** Memo entry of a run by which a repeated start with another body is told from a true repeat. */
+export const requestMemoKey = 'request';
+
 /** Update of an `agent-run` that decides an open approval; argument: {@link ApprovalDecision}. */
 export const decideApprovalUpdate = 'decideApproval';
 
-/** Signal that does the same, for Temporal's own pages and command line; every field but `allow` may be left out. */
+/**
+ * Signal that does the same, for Temporal's own pages and command line: `{id?, allow?, by?}` or nothing.
+ * Without `id` the only open approval is meant, without `allow` it is allowed.
+ */
 export const approveSignal = 'approve';
+
+/** Query that returns the approvals of a run, open and decided, as a {@link runApprovalsSchema}. */
+export const approvalsQuery = 'approvals';
+
+/**
+ * `ApplicationFailure` types with which `decideApproval` is refused; its message is readable. The details
+ * of `decided` hold the {@link decidedApprovalSchema} that came first.
+ */
+export const approvalFailureTypes = {
+  unknown: 'UnknownApproval',
+  decided: 'ApprovalDecided',
+  invalid: 'InvalidDecision',
+} as const;
 
 export const budgetNames = ['tokens', 'toolCalls', 'seconds'] as const;
 export type BudgetName = (typeof budgetNames)[number];

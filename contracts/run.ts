@@ -90,6 +90,22 @@ export const approvalDecisionSchema = z.strictObject({
 });
 export type ApprovalDecision = z.infer<typeof approvalDecisionSchema>;
 
+/** An approval that is decided; it can be decided once. */
+export const decidedApprovalSchema = z.object({
+  id: z.string(),
+  tool: z.string(),
+  allow: z.boolean(),
+  by: z.string(),
+});
+export type DecidedApproval = z.infer<typeof decidedApprovalSchema>;
+
+/** What the approvals query answers: arguments in full, and the latest decisions, newest last. */
+export const runApprovalsSchema = z.object({
+  open: z.array(pendingApprovalSchema),
+  decided: z.array(decidedApprovalSchema),
+});
+export type RunApprovals = z.infer<typeof runApprovalsSchema>;
+
 /** Budget of a run as readers see it. */
 export const runBudgetSchema = z.object({
   limits: budgetLimitsSchema,

@@ -21,6 +21,7 @@ import type { ModelTurnInput } from '../activities/activity-types.ts';
 import type { ChatMessage } from '../contracts/chat-messages.ts';
 import type { Handle } from '../contracts/ids.ts';
 import {
+  memoTextLimit,
   runFailureTypes,
   runMemoKey,
   searchAttributes,
@@ -30,13 +31,17 @@ import {
 import type { RunInput, RunResult } from '../contracts/run.ts';
 import type { ListedTool } from '../contracts/tool-listing.ts';
 import { endReport, listingActivities, modelActivities, quickEndReport } from './activity-stubs.ts';
+import { openApprovalDesk } from './approval-desk.ts';
 import { cancelReason } from './cancel-reason.ts';
+import { continueRun, isContinuationDue } from './continue-run.ts';
+import { isContinuation, readContinuation } from './continuation.ts';
 import { advance } from './next-step.ts';
 import type { Advance, LastResult } from './next-step.ts';
 import { readInput } from './read-input.ts';
-import { detailsOf, endRun, memoOf, startRun } from './run-state.ts';
+import { detailsOf, endRun, memoOf, startRun, statusOf } from './run-state.ts';
 import type { RunState } from './run-state.ts';
 import { runTools } from './run-tools.ts';
+import { cutText } from './text.ts';
 
 const transcriptOf = defineQuery<readonly ChatMessage[], [number?]>(transcriptQuery);
 const toolsOf = defineQuery<readonly ListedTool[]>(toolsQuery);
@@ -47,28 +52,46 @@ const statusAttribute = defineSearchAttributeKey(searchAttributes.status, 'KEYWO
  * holds its reason, its counters and its last text.
  */
 export async function agentRun(given: unknown): Promise<RunResult> {
-  let state = startRun(workflowInfo().workflowId as Handle, parseInput(given));
+  const begun = beginRun(given);
+  let { state } = begun;
   setHandler(transcriptOf, (upTo) => state.transcript.messages.slice(0, upTo));
   setHandler(toolsOf, () => state.tools);
-  publish(state, workflowInfo().typedSearchAttributes.get(statusAttribute) !== state.status);
+  let shown = workflowInfo().typedSearchAttributes.get(statusAttribute);
+  const publish = (): void => {
+    publishState(state, statusOf(state) !== shown);
+    shown = statusOf(state);
+  };
+  const publishSoon = once(publish);
+  const desk = openApprovalDesk({
+    run: state.handle,
+    read: () => state.approvals,
+    write(approvals) {
+      state = { ...state, approvals };
+      publishSoon();
+    },
+  });
+  publish();
   try {
-    let last: LastResult = { kind: 'tools-resolved', tools: await resolveTools(state.input) };
+    let last: LastResult = begun.continued
+      ? { kind: 'continued' }
+      : { kind: 'tools-resolved', tools: await resolveTools(state.input) };
     for (;;) {
       const next: Advance = advance(state, last);
       ({ state } = next);
       const { step } = next;
       switch (step.kind) {
         case 'run-turn':
-          publish(state);
+          if (isContinuationDue()) await continueRun(() => state);
+          publish();
           last = { kind: 'turn', turn: await runTurn(state, step.turn, step.offerTools) };
           break;
         case 'run-tools':
-          publish(state);
-          last = { kind: 'tools', answers: await runTools(step.calls, state.input.parallelToolCalls) };
+          publish();
+          last = { kind: 'tools', answers: await runTools(step.calls, { ...roundOf(state.input), desk }) };
           break;
         case 'finish':
           state = endRun(state, 'Completed', null);
-          publish(state, true);
+          publish();
           await reportEnd(state);
           return { text: step.text, cut: step.cut, counters: state.counters };
         case 'fail':
@@ -79,27 +102,36 @@ export async function agentRun(given: unknown): Promise<RunResult> {
     const end = describeEnd(error);
     if (end === null) throw error;
     state = endRun(state, end.status, end.reason);
-    publish(state, true);
+    publish();
     await reportEnd(state);
     throw end.failure;
   }
 }
 
-function parseInput(given: unknown): RunInput {
-  const read = readInput(given);
-  if (read.kind === 'ok') return read.input;
-  throw ApplicationFailure.nonRetryable(
-    `this run's input cannot be used: ${read.faults.join('; ')}`,
-    runFailureTypes.invalidInput,
-  );
+/** A run from its first input, or as the execution before this one left it. */
+function beginRun(given: unknown): { readonly state: RunState; readonly continued: boolean } {
+  const { workflowId, startTime } = workflowInfo();
+  const handle = workflowId as Handle;
+  const continued = isContinuation(given);
+  const read = continued ? readContinuation(given, handle) : readInput(given);
+  if (read.kind === 'faults') {
+    throw ApplicationFailure.nonRetryable(
+      cutText(`this run's input cannot be used: ${read.faults.join('; ')}`, memoTextLimit),
+      runFailureTypes.invalidInput,
+    );
+  }
+  const state = 'state' in read ? read.state : startRun(handle, read.input, startTime.getTime());
+  return { state, continued };
 }
 
-async function resolveTools(input: RunInput): Promise<readonly ListedTool[]> {
-  if (input.tools !== null && input.tools.length === 0) return [];
-  if (input.maxToolCalls === 0) return [];
-  const listing = await listingActivities.listTools(input.tools);
-  const missing = (input.tools ?? []).filter((name) => !listing.tools.some((tool) => tool.name === name));
-  if (missing.length === 0) return listing.tools;
+/** A tool that calls should wait for and that is not there may be another one misspelt: the run fails. */
+async function resolveTools({ tools, approveTools, maxToolCalls }: RunInput): Promise<readonly ListedTool[]> {
+  if (tools !== null && tools.length === 0) return [];
+  if (maxToolCalls === 0) return [];
+  const named = [...new Set([...(tools ?? []), ...approveTools])];
+  const listing = await listingActivities.listTools(tools === null ? null : named);
+  const missing = named.filter((name) => !listing.tools.some((tool) => tool.name === name));
+  if (missing.length === 0) return listing.tools.filter(({ name }) => tools?.includes(name) ?? true);
   const warnings = listing.warnings.length === 0 ? '' : ` (${listing.warnings.join('; ')})`;
   throw ApplicationFailure.nonRetryable(
     `these tools are not to be had: ${missing.join(', ')}${warnings}`,
@@ -124,11 +156,28 @@ async function runTurn(state: RunState, turn: number, offerTools: boolean) {
   return await modelActivities.modelTurn.executeWithOptions({ summary }, [turnInput]);
 }
 
+function roundOf({ parallelToolCalls, approveTools }: RunInput) {
+  return { parallel: parallelToolCalls, approveTools };
+}
+
+/** Does `work` once for all who ask in the same breath: a batch of calls opens its approvals together. */
+function once(work: () => void): () => void {
+  let due = false;
+  return () => {
+    if (due) return;
+    due = true;
+    void Promise.resolve().then(() => {
+      due = false;
+      work();
+    });
+  };
+}
+
 /** Upserts the memo, and the status attribute only when it `changed`: each costs an event. */
-function publish(state: RunState, changed = false): void {
+function publishState(state: RunState, changed: boolean): void {
   upsertMemo({ [runMemoKey]: memoOf(state) });
   setCurrentDetails(detailsOf(state));
-  if (changed) upsertSearchAttributes([{ key: statusAttribute, value: state.status }]);
+  if (changed) upsertSearchAttributes([{ key: statusAttribute, value: statusOf(state) }]);
 }
 
 /** Tells the proxy that the run is over; a run ends even when nobody can be told. */

@@ -33,6 +33,8 @@ export interface AnsweredCall {
 }
 
 export type LastResult =
+  /** By the workflow execution before this one, between two steps. */
+  | { readonly kind: 'continued' }
   | { readonly kind: 'tools-resolved'; readonly tools: readonly ListedTool[] }
   | { readonly kind: 'turn'; readonly turn: ModelTurnResult }
   | { readonly kind: 'tools'; readonly answers: readonly AnsweredCall[] };
@@ -50,6 +52,8 @@ export interface Advance {
 
 export function advance(state: RunState, last: LastResult): Advance {
   switch (last.kind) {
+    case 'continued':
+      return nextTurn(state);
     case 'tools-resolved':
       return nextTurn({ ...state, tools: last.tools, toolsDigest: textDigest(JSON.stringify(last.tools)) });
     case 'turn':

@@ -8,12 +8,17 @@ import { memoTextLimit, zeroCounters } from '../contracts/run-names.ts';
 import type { BudgetLimits, RunCounters, RunInput, RunMemo, RunStatus } from '../contracts/run.ts';
 import type { ListedTool } from '../contracts/tool-listing.ts';
 import { textDigest } from '../contracts/transcript-digest.ts';
+import { approvalLines } from './approval-lines.ts';
+import { listedApprovals, noApprovals } from './approvals.ts';
+import type { Approvals } from './approvals.ts';
 import { cutText, firstLine } from './text.ts';
 import { appendMessages, emptyTranscript } from './transcript.ts';
 import type { Transcript } from './transcript.ts';
 
 export interface RunState {
   readonly handle: Handle;
+  /** When its first workflow execution started, in milliseconds since 1970. */
+  readonly startedAtMs: number;
   readonly input: RunInput;
   /** null until the first turn has settled it. */
   readonly model: string | null;
@@ -24,18 +29,21 @@ export interface RunState {
   readonly counters: RunCounters;
   /** How often the model asked for each name that is no tool. */
   readonly unknownNames: Readonly<Record<string, number>>;
-  readonly status: RunStatus;
+  readonly approvals: Approvals;
+  /** `statusOf` and `phaseOf` tell what readers see while calls wait for approval. */
+  readonly status: Exclude<RunStatus, 'AwaitingApproval'>;
   readonly phase: string;
   readonly reason: string | null;
 }
 
 /** A run before its first step. */
-export function startRun(handle: Handle, input: RunInput): RunState {
+export function startRun(handle: Handle, input: RunInput, startedAtMs: number): RunState {
   const opening: ChatMessage[] = [];
   if (input.system !== undefined) opening.push({ role: 'system', content: input.system });
   opening.push({ role: 'user', content: input.task });
   return {
     handle,
+    startedAtMs,
     input,
     model: input.model,
     tools: [],
@@ -43,6 +51,7 @@ export function startRun(handle: Handle, input: RunInput): RunState {
     transcript: appendMessages(emptyTranscript, opening),
     counters: zeroCounters,
     unknownNames: {},
+    approvals: noApprovals,
     status: 'Running',
     phase: 'starting',
     reason: null,
@@ -58,17 +67,28 @@ export function endRun(
   return {
     ...state,
     status,
+    approvals: { ...state.approvals, open: [] },
     phase: 'ended',
     reason: reason === null ? null : cutText(reason, memoTextLimit),
   };
+}
+
+export function statusOf({ status, approvals }: RunState): RunStatus {
+  return status === 'Running' && approvals.open.length > 0 ? 'AwaitingApproval' : status;
+}
+
+function phaseOf({ phase, approvals }: RunState): string {
+  if (approvals.open.length === 0) return phase;
+  const tools = new Set(approvals.open.map(({ tool }) => tool));
+  return cutText(`waiting for approval: ${[...tools].join(', ')}`, 200);
 }
 
 /** What readers see of the run. The last text of the model goes along only when the run did not complete. */
 export function memoOf(state: RunState): RunMemo {
   const unfinished = state.status === 'Failed' || state.status === 'Cancelled';
   return {
-    status: state.status,
-    phase: state.phase,
+    status: statusOf(state),
+    phase: phaseOf(state),
     summary: firstLine(state.input.task, 200),
     model: state.model,
     class: state.input.class,
@@ -78,7 +98,7 @@ export function memoOf(state: RunState): RunMemo {
     counters: state.counters,
     reason: state.reason,
     partial: unfinished ? lastText(state.transcript.messages) : null,
-    pendingApprovals: [],
+    pendingApprovals: listedApprovals(state.approvals),
     budget: openingBudget(state.input.budget),
   };
 }
@@ -94,14 +114,14 @@ function openingBudget(limits: BudgetLimits | undefined): RunMemo['budget'] {
 export function detailsOf(state: RunState): string {
   const { counters } = state;
   const lines = [
-    `**${state.status}**: ${state.phase}${state.reason === null ? '' : `: ${state.reason}`}`,
+    `**${statusOf(state)}**: ${phaseOf(state)}${state.reason === null ? '' : `: ${state.reason}`}`,
     '',
     `- model ${state.model ?? '(first of the pool)'}, class ${state.input.class}, caller ${state.input.caller}`,
     `- ${counters.turns} turns, ${counters.toolCalls} of ${state.input.maxToolCalls} tool calls, ${counters.failedToolCalls} failed`,
     `- ${counters.promptTokens} prompt tokens (${counters.cachedTokens} cached), ${counters.completionTokens} completion tokens`,
     `- ${counters.modelMs} ms model, ${counters.toolMs} ms tools, ${counters.heldMs} ms held`,
   ];
-  return lines.join('\n');
+  return [...lines, ...approvalLines(state.approvals)].join('\n');
 }
 
 function lastText(messages: readonly ChatMessage[]): string | null {

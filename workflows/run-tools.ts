@@ -1,18 +1,37 @@
-/** Runs the calls of one reply, one after the other or side by side, and answers each in call order. */
+/**
+ * Runs the calls of one reply, one after the other or side by side, and answers each in call order. A
+ * call that needs the user is run when it is allowed, with the very arguments that were asked about;
+ * side by side, the others do not wait for it.
+ */
 import { ActivityFailure, isCancellation } from '@temporalio/workflow';
 import { onceActivities, repeatableActivities, repeatableAttempts } from './activity-stubs.ts';
+import type { ApprovalDesk } from './approval-desk.ts';
+import { declinedText, needsApproval } from './approvals.ts';
 import type { AnsweredCall, PlannedCall } from './next-step.ts';
 
+export interface ToolRound {
+  /** Whether the calls run side by side. */
+  readonly parallel: boolean;
+  /** Tools whose calls wait for the user, whatever their annotations say. */
+  readonly approveTools: readonly string[];
+  readonly desk: ApprovalDesk;
+}
+
 /** @throws CancelledFailure when the run is cancelled; any other failure becomes the call's answer. */
-export async function runTools(calls: readonly PlannedCall[], parallel: boolean): Promise<AnsweredCall[]> {
-  if (parallel) return await Promise.all(calls.map(runCall));
+export async function runTools(calls: readonly PlannedCall[], round: ToolRound): Promise<AnsweredCall[]> {
+  if (round.parallel) return await Promise.all(calls.map((call) => answerCall(call, round)));
   const answers: AnsweredCall[] = [];
-  for (const call of calls) answers.push(await runCall(call));
+  for (const call of calls) answers.push(await answerCall(call, round));
   return answers;
 }
 
-async function runCall(call: PlannedCall): Promise<AnsweredCall> {
-  if (call.kind === 'refuse') return { id: call.id, content: call.text, failed: true, toolMs: 0 };
+async function answerCall(call: PlannedCall, round: ToolRound): Promise<AnsweredCall> {
+  if (call.kind === 'refuse') return failed(call.id, call.text);
+  const allowed = !needsApproval(call.tool, round.approveTools) || (await round.desk.ask(call));
+  return allowed ? await runCall(call) : failed(call.id, declinedText);
+}
+
+async function runCall(call: Extract<PlannedCall, { kind: 'run' }>): Promise<AnsweredCall> {
   const { tool } = call;
   const repeatable = tool.annotations.readOnlyHint === true || tool.annotations.idempotentHint === true;
   const { callTool } = repeatable ? repeatableActivities : onceActivities;
@@ -29,8 +48,12 @@ async function runCall(call: PlannedCall): Promise<AnsweredCall> {
     return { id: call.id, ...result };
   } catch (error) {
     if (isCancellation(error) || !(error instanceof ActivityFailure)) throw error;
-    return { id: call.id, content: lostCall(call.name), failed: true, toolMs: 0 };
+    return failed(call.id, lostCall(call.name));
   }
+}
+
+function failed(id: string, content: string): AnsweredCall {
+  return { id, content, failed: true, toolMs: 0 };
 }
 
 function lostCall(name: string): string {

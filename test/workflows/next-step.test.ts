@@ -16,7 +16,7 @@ const lookup: ListedTool = {
 };
 
 function newRun(input: Record<string, unknown> = {}): RunState {
-  return startRun('run_x' as Handle, runInputSchema.parse({ task: 'a task', caller: 'tests', ...input }));
+  return startRun('run_x' as Handle, runInputSchema.parse({ task: 'a task', caller: 'tests', ...input }), 0);
 }
 
 function turn(part: Partial<ModelTurnResult> = {}): LastResult {
