@@ -1,8 +1,11 @@
 /** `npm run bench -- NAME [--quick] [...]`: runs one benchmark, prints its table and bars, exits 1 if a bar is missed. */
+import { durabilityUsage, parseDurabilityOptions } from './durability/options.ts';
+import { runDurabilityBench } from './durability/run-durability.ts';
 import { overheadUsage, parseOverheadOptions } from './overhead/options.ts';
 import { runOverheadBench } from './overhead/run-overhead.ts';
 import { runSchedulerFaults } from './scheduler-faults.ts';
 import { runSchedulerBench } from './scheduler.ts';
+import { runStepsBench } from './steps/run-steps.ts';
 
 /** @returns null when it does not know one of the words. */
 type Benchmark = (words: readonly string[]) => Promise<0 | 1> | null;
@@ -14,12 +17,20 @@ function quickOnly(run: (quick: boolean) => Promise<0 | 1>): Benchmark {
 const benchmarks: Readonly<Record<string, { readonly run: Benchmark; readonly usage: string }>> = {
   scheduler: { run: quickOnly(runSchedulerBench), usage: '[--quick]' },
   'scheduler-faults': { run: quickOnly(runSchedulerFaults), usage: '[--quick]' },
+  steps: { run: quickOnly(runStepsBench), usage: '[--quick]' },
   overhead: {
     run: (words) => {
       const options = parseOverheadOptions(words);
       return options === null ? null : runOverheadBench(options);
     },
     usage: overheadUsage,
+  },
+  durability: {
+    run: (words) => {
+      const options = parseDurabilityOptions(words);
+      return options === null ? null : runDurabilityBench(options);
+    },
+    usage: durabilityUsage,
   },
 };
 
