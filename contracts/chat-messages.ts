@@ -11,6 +11,14 @@ export const toolCallSchema = z.object({
 });
 export type ToolCall = z.infer<typeof toolCallSchema>;
 
+/** An image of a tool result, checked to be of a type that engines take. */
+export const toolImageSchema = z.object({
+  mimeType: z.string(),
+  /** Base64, without line breaks. */
+  data: z.string(),
+});
+export type ToolImage = z.infer<typeof toolImageSchema>;
+
 export const chatMessageSchema = z.discriminatedUnion('role', [
   z.object({ role: z.literal('system'), content: z.string() }),
   z.object({ role: z.literal('user'), content: z.string() }),
@@ -19,7 +27,15 @@ export const chatMessageSchema = z.discriminatedUnion('role', [
     content: z.string().nullable(),
     tool_calls: z.array(toolCallSchema).optional(),
   }),
-  z.object({ role: z.literal('tool'), tool_call_id: z.string(), content: z.string() }),
+  z.object({
+    role: z.literal('tool'),
+    tool_call_id: z.string(),
+    /** Text, in which a line stands for each image. */
+    content: z.string(),
+    /** Only for a model that takes images; never empty. How an engine gets them is the worker's business. */
+    images: z.array(toolImageSchema).optional(),
+  }),
 ]);
 export type ChatMessage = z.infer<typeof chatMessageSchema>;
 export type AssistantMessage = Extract<ChatMessage, { role: 'assistant' }>;
+export type ToolMessage = Extract<ChatMessage, { role: 'tool' }>;

@@ -51,6 +51,8 @@ export const replicaConfigSchema = z.strictObject({
   loadFrom: z.array(httpUrlSchema).min(1).optional(),
   /** Most turns in flight at once; absent: what the engine's own queue says. */
   maxConcurrent: z.int().min(1).optional(),
+  /** Whether its models take images in a conversation; a model does only if all its replicas say so. */
+  images: z.boolean().default(false),
   /** `latency`: turns in flight are limited by the time to the first byte; for engines without metrics. */
   limit: z.enum(['latency']).optional(),
 });

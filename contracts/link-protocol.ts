@@ -1,7 +1,8 @@
 /**
  * The link between a proxy and the scheduler: JSON text messages over one WebSocket (`/link`), ordered,
  * parsed by these strict schemas on both sides. Ages travel instead of clock readings, so the two
- * processes need no common clock.
+ * processes need no common clock. Where both are in one process, the same messages go from one to the
+ * other as they are ({@link OpenLocalLink}).
  *
  * Order on a new connection: proxy sends `resync` first; scheduler answers `pool`, then decisions.
  */
@@ -102,6 +103,8 @@ export const poolReplicaSchema = z.strictObject({
   kind: z.enum(['generative', 'one-shot']),
   models: z.array(z.string()),
   apis: z.array(apiSchema),
+  /** Its models take images in a conversation, as its entry says. */
+  images: z.boolean().default(false),
   apiKeyEnv: z.string().optional(),
   healthy: z.boolean(),
 });
@@ -122,3 +125,21 @@ export const schedulerMessageSchema = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('abort'), turn: turnIdSchema }),
 ]);
 export type SchedulerMessage = z.infer<typeof schedulerMessageSchema>;
+
+/** The proxy's end of a link inside one process. */
+export interface LocalLink {
+  /** Takes a message at once; the scheduler keeps it, so it must not be changed any more. */
+  send(message: ProxyMessage): void;
+  /** The proxy leaves in order; nothing is received after it. */
+  close(): void;
+}
+
+/** What a proxy does with what comes over its link; neither is called before the link has been returned. */
+export interface LocalLinkEvents {
+  readonly received: (message: SchedulerMessage) => void;
+  /** The scheduler has ended the link. */
+  readonly lost: () => void;
+}
+
+/** Links a proxy with the scheduler in its process; null: the scheduler takes none, for now or for good. */
+export type OpenLocalLink = (events: LocalLinkEvents) => LocalLink | null;

@@ -42,7 +42,12 @@ function canonicalText(message: ChatMessage): string {
     case 'user':
       return JSON.stringify([message.role, message.content]);
     case 'tool':
-      return JSON.stringify([message.role, message.tool_call_id, message.content]);
+      return JSON.stringify([
+        message.role,
+        message.tool_call_id,
+        message.content,
+        ...(message.images ?? []).map((image) => [image.mimeType, image.data]),
+      ]);
     case 'assistant':
       return JSON.stringify([
         message.role,

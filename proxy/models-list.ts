@@ -6,8 +6,10 @@ interface ListedModel {
   readonly object: 'model';
   readonly created: number;
   readonly owned_by: 'fermata';
-  /** Ours: which replicas serve it, and how they are. */
   readonly fermata: {
+    /** Whether a conversation may hold images: only if no replica that may get it lacks them. */
+    readonly images: boolean;
+    /** Which replicas serve it, and how they are. */
     readonly replicas: {
       readonly id: string;
       readonly kind: PoolReplica['kind'];
@@ -22,19 +24,25 @@ export function listModels(pool: readonly PoolReplica[]): { object: 'list'; data
   const models = new Map<string, ListedModel>();
   for (const replica of pool) {
     for (const id of replica.models) {
-      const model = models.get(id) ?? {
-        id,
-        object: 'model',
-        created: 0,
-        owned_by: 'fermata',
-        fermata: { replicas: [] },
-      };
-      const { kind, apis, healthy } = replica;
-      model.fermata.replicas.push({ id: replica.id, kind, apis, healthy });
-      models.set(id, model);
+      if (!models.has(id)) models.set(id, listModel(id, pool));
     }
   }
   return { object: 'list', data: [...models.values()] };
+}
+
+function listModel(id: string, pool: readonly PoolReplica[]): ListedModel {
+  const serving = pool.filter(({ models }) => models.includes(id));
+  const conversing = serving.filter(({ kind }) => kind === 'generative');
+  return {
+    id,
+    object: 'model',
+    created: 0,
+    owned_by: 'fermata',
+    fermata: {
+      images: conversing.length > 0 && conversing.every(({ images }) => images),
+      replicas: serving.map(({ id: replica, kind, apis, healthy }) => ({ id: replica, kind, apis, healthy })),
+    },
+  };
 }
 
 /** Models that no healthy replica serves now: their turns wait. */

@@ -14,6 +14,7 @@ export function describePool(state: SchedulerState): PoolReplica[] {
       kind: config.kind,
       models: [...(models ?? [])],
       apis: [...apisOf({ config, toldApis })],
+      images: config.images,
       ...(config.apiKeyEnv === undefined ? {} : { apiKeyEnv: config.apiKeyEnv }),
       healthy: healthy === true,
     }));

@@ -80,6 +80,7 @@ export function obtainReplica(state: SchedulerState, id: ReplicaId): Replica {
     engine: 'none',
     kind: 'generative',
     healthPath: '/health',
+    images: false,
   });
   replica.member = false;
   state.replicas.set(id, replica);

@@ -17,6 +17,7 @@ describe('the configuration file', () => {
       engine: 'none',
       kind: 'generative',
       healthPath: '/health',
+      images: false,
     });
     expect(config.policy.admission).toBe('residency');
     expect(config.tools.mcpServers).toEqual({});
@@ -30,6 +31,7 @@ describe('the configuration file', () => {
     [{ pool: [{ ...replica, engin: 'vllm' }] }, 'pool[0]: Unrecognized key: "engin"'],
     [{ pool: [{ ...replica, engine: 'vlm' }] }, 'pool[0].engine: '],
     [{ pool: [replica], policy: { batchShare: 2 } }, 'policy.batchShare: '],
+    [{ pool: [{ ...replica, images: 'yes' }] }, 'pool[0].images: '],
     [
       { pool: [{ ...replica, apiKeyEnv: 'a b' }] },
       'pool[0].apiKeyEnv: must be the name of an environment variable',

@@ -11,6 +11,12 @@ import {
 const message = fc.oneof(
   fc.record({ role: fc.constantFrom('user' as const, 'system' as const), content: fc.string() }),
   fc.record({ role: fc.constant('tool' as const), tool_call_id: fc.string(), content: fc.string() }),
+  fc.record({
+    role: fc.constant('tool' as const),
+    tool_call_id: fc.string(),
+    content: fc.string(),
+    images: fc.array(fc.record({ mimeType: fc.string(), data: fc.string() }), { minLength: 1, maxLength: 3 }),
+  }),
   fc.record({ role: fc.constant('assistant' as const), content: fc.option(fc.string()) }),
 );
 
@@ -40,6 +46,23 @@ describe('a transcript digest', () => {
       }),
       { numRuns: 2_000 },
     );
+  });
+
+  it('covers every image of a tool result, its type and its place', () => {
+    const image = (mimeType: string, data: string) => ({ mimeType, data });
+    const digests = [
+      [],
+      [image('image/png', 'AAAA')],
+      [image('image/jpeg', 'AAAA')],
+      [image('image/png', 'AAAB')],
+      [image('image/png', 'AAAA'), image('image/png', 'AAAB')],
+      [image('image/png', 'AAAB'), image('image/png', 'AAAA')],
+    ].map((images) =>
+      transcriptDigest([
+        { role: 'tool', tool_call_id: 'a', content: 'x', ...(images.length === 0 ? {} : { images }) },
+      ]),
+    );
+    expect(new Set(digests).size).toBe(digests.length);
   });
 
   it('tells near texts apart', () => {
