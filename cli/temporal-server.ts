@@ -24,6 +24,8 @@ export interface TemporalServerOptions {
   readonly uiPort: number | null;
   /** null: in memory. */
   readonly databaseFile: string | null;
+  /** Further settings of Temporal's dynamic configuration, by name: JSON values. */
+  readonly dynamicConfig?: Readonly<Record<string, string>>;
 }
 
 export interface TemporalServer {
@@ -95,6 +97,10 @@ function serverArguments(options: TemporalServerOptions, port: number, uiPort: n
     'synchronous=NORMAL',
     '--dynamic-config-value',
     'history.transferProcessorMaxPollRPS=2000',
+    ...Object.entries(options.dynamicConfig ?? {}).flatMap(([name, value]) => [
+      '--dynamic-config-value',
+      `${name}=${value}`,
+    ]),
     '--log-level',
     'error',
     ...Object.values(searchAttributes).flatMap((name) => ['--search-attribute', `${name}=Keyword`]),

@@ -50,7 +50,7 @@ function stepAfter(choice: z.infer<typeof choiceSchema>): Step {
   const reply = collector.reply();
   const read = readReply(reply, { turn: 1, tools: [lookup], transcript: [], validate });
   const input = runInputSchema.parse({ task: 'a task', caller: 'tests' });
-  const begun = advance(startRun('run_x' as Handle, input), { kind: 'tools-resolved', tools: [lookup] });
+  const begun = advance(startRun('run_x' as Handle, input, 0), { kind: 'tools-resolved', tools: [lookup] });
   const { finishReason, promptTokens, completionTokens, cachedTokens } = reply;
   const turn = { ...read, finishReason, promptTokens, completionTokens, cachedTokens };
   return advance(begun.state, { kind: 'turn', turn: { ...turn, model: 'm', modelMs: 1, heldMs: 0 } }).step;

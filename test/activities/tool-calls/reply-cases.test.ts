@@ -49,7 +49,7 @@ class Run {
   constructor(tools: readonly ListedTool[], maxToolCalls = 100) {
     this.#tools = tools;
     const input = runInputSchema.parse({ task: 'a task', caller: 'tests', maxToolCalls });
-    ({ state: this.state, step: this.step } = advance(startRun('run_x' as Handle, input), {
+    ({ state: this.state, step: this.step } = advance(startRun('run_x' as Handle, input, 0), {
       kind: 'tools-resolved',
       tools,
     }));
