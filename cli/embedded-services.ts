@@ -59,6 +59,7 @@ export async function startServices(options: ServicesOptions): Promise<RunningSe
           host,
           port: ports.proxy,
           schedulerUrl: scheduler.url,
+          openLink: scheduler.openLink,
           redisUrl: settings.redisUrl,
           limits: { drainMs: settings.drainMs },
         },

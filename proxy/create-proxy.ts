@@ -8,6 +8,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import type { Logger } from 'pino';
 import { openAccess, type Access } from '../auth/access.ts';
 import type { TurnId } from '../contracts/ids.ts';
+import type { OpenLocalLink } from '../contracts/link-protocol.ts';
 import { tellOfMalformed } from './access-log.ts';
 import { Fault, sendFault } from './faults.ts';
 import { createEngineAgent } from './forward/engine-agent.ts';
@@ -15,9 +16,12 @@ import { drawProxyId } from './identity/draw-ids.ts';
 import { RunMemory } from './identity/run-memory.ts';
 import { defaultLimits, type ProxyLimits } from './limits.ts';
 import { LinkClient } from './link/link-client.ts';
+import type { LinkCarrier } from './link/link-transport.ts';
 import { LiveTurns } from './link/live-turns.ts';
+import { localCarrier } from './link/local-carrier.ts';
 import { ReplicaPool } from './link/replica-pool.ts';
 import { RunRegistry } from './link/run-registry.ts';
+import { webSocketCarrier } from './link/web-socket-carrier.ts';
 import { answerMalformed } from './malformed-request.ts';
 import { createMetrics } from './metrics.ts';
 import type { ProxyContext } from './proxy-context.ts';
@@ -32,6 +36,8 @@ export interface ProxyConfig {
   readonly port: number;
   /** http or https address of the scheduler. */
   readonly schedulerUrl: string;
+  /** Links with a scheduler in this process, in the place of a connection to `schedulerUrl`. */
+  readonly openLink?: OpenLocalLink;
   /** Where rate limits are counted for several proxies; null or absent: in each proxy's memory. */
   readonly redisUrl?: string | null;
   readonly limits?: Partial<ProxyLimits>;
@@ -58,7 +64,7 @@ export interface Proxy {
 export async function createProxy(config: ProxyConfig, deps: ProxyDeps): Promise<Proxy> {
   const limits = { ...defaultLimits, ...config.limits };
   const shared = await connectRedis(config.redisUrl ?? null, limits, deps.logger);
-  const context = createContext(config.schedulerUrl, shared, limits, deps);
+  const context = createContext(config, shared, limits, deps);
   const app = createServer(context);
   const stop = new Stopping();
   addRoutes(app, context, deps.access ?? openAccess, stop);
@@ -93,15 +99,29 @@ async function connectRedis(
   return await connectSharedBudgets({ url, answerWithinMs: limits.redisAnswerMs, logger });
 }
 
+function carrierOf(
+  { schedulerUrl, openLink }: ProxyConfig,
+  limits: ProxyLimits,
+  deps: ProxyDeps,
+): LinkCarrier {
+  if (openLink !== undefined) return localCarrier(openLink);
+  return webSocketCarrier({
+    schedulerUrl,
+    token: deps.access?.serviceToken ?? null,
+    pingMs: limits.linkPingMs,
+    logger: deps.logger,
+  });
+}
+
 function createContext(
-  schedulerUrl: string,
+  config: ProxyConfig,
   shared: SharedBudgets | null,
   limits: ProxyLimits,
   deps: ProxyDeps,
 ): ProxyContext {
   const nowMs = (): number => performance.now();
   const proxy = drawProxyId();
-  const link = new LinkClient(schedulerUrl, proxy, deps.access?.serviceToken ?? null);
+  const link = new LinkClient(carrierOf(config, limits, deps), proxy);
   const runs = new RunRegistry({ maxRuns: limits.liveRuns, forgetAfterMs: limits.forgetAfterMs });
   const turns = new LiveTurns({
     runs,

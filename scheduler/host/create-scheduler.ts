@@ -7,7 +7,7 @@ import fastify, { type FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { openAccess, type Access } from '../../auth/access.ts';
 import type { Callers, Policy, ReplicaConfig } from '../../contracts/config-file.ts';
-import type { SchedulerMessage } from '../../contracts/link-protocol.ts';
+import type { OpenLocalLink, SchedulerMessage } from '../../contracts/link-protocol.ts';
 import type { Effect, SchedulerEvent } from '../core/events.ts';
 import { describePool } from '../core/pool-view.ts';
 import { createState } from '../core/state.ts';
@@ -15,7 +15,7 @@ import { mayUpgrade } from './door.ts';
 import { createEventLoop } from './event-loop.ts';
 import { addRoutes } from './http-routes.ts';
 import { LinkServer } from './link-server.ts';
-import { createMetrics, type SchedulerMetrics } from './metrics.ts';
+import { createMetrics } from './metrics.ts';
 import { createProber } from './prober.ts';
 import { rateLimitsOf } from './rate-limits.ts';
 import { startTicker } from './ticker.ts';
@@ -49,6 +49,8 @@ export interface Scheduler {
   readonly port: number;
   /** Puts another pool, policy or other weights in force; turns in flight and held stay. */
   reconfigure(settings: PoolSettings): void;
+  /** Links a proxy of this process; it needs no token. */
+  readonly openLink: OpenLocalLink;
   /** Closes links, probes and the port. Proxies hold their turns and wait for a scheduler. */
   close(): Promise<void>;
 }
@@ -77,7 +79,9 @@ export async function createScheduler(config: SchedulerConfig, deps: SchedulerDe
   const onEffects = (effects: readonly Effect[], event: SchedulerEvent, tookMs: number): void => {
     // Proxies must know a replica before a turn is admitted to it.
     if (event.type === 'replicaProbed' || event.type === 'poolChanged') tellPool();
-    for (const effect of effects) deliver(effect, links, metrics);
+    // Somebody waits for a decision, nobody for a record.
+    for (const effect of effects) if (effect.type !== 'recorded') deliver(effect, links);
+    for (const effect of effects) if (effect.type === 'recorded') metrics.record(effect.record);
     metrics.stepped(event.type, tookMs);
     if (event.type === 'proxyResynced') ticker.resynced();
   };
@@ -120,6 +124,7 @@ export async function createScheduler(config: SchedulerConfig, deps: SchedulerDe
     url: `http://${host}:${port}`,
     port,
     reconfigure,
+    openLink: (events) => links.openLocal(events),
     async close() {
       ticker.stop();
       await Promise.all([links.close(), prober.close()]);
@@ -128,11 +133,7 @@ export async function createScheduler(config: SchedulerConfig, deps: SchedulerDe
   };
 }
 
-/** Records go to the metrics, decisions to the proxy that has the turn. */
-function deliver(effect: Effect, links: LinkServer, metrics: SchedulerMetrics): void {
-  if (effect.type === 'recorded') metrics.record(effect.record);
-  else {
-    const { proxy, ...message } = effect;
-    links.send(proxy, message);
-  }
+/** A decision goes to the proxy that has the turn. */
+function deliver({ proxy, ...message }: Exclude<Effect, { type: 'recorded' }>, links: LinkServer): void {
+  links.send(proxy, message);
 }

@@ -1,6 +1,6 @@
 /**
  * The scheduler's side of `/link`: one WebSocket for each proxy, every message parsed by the schema of the
- * contract. A proxy says `resync` first and is answered with the pool; then its reports become events and
+ * contract; a proxy in this process hands its messages over as they are. A proxy says `resync` first and is answered with the pool; then its reports become events and
  * the core's effects become messages. Decides nothing about turns.
  *
  * Bounds: links in number, a message in size, what waits to be sent, the time without a pong. A link that
@@ -14,10 +14,13 @@ import { describeFaults } from '../../contracts/config-file.ts';
 import type { ProxyId } from '../../contracts/ids.ts';
 import {
   proxyMessageSchema,
+  type LocalLink,
+  type LocalLinkEvents,
   type ProxyMessage,
   type SchedulerMessage,
 } from '../../contracts/link-protocol.ts';
 import type { Submission } from './event-loop.ts';
+import { LocalPeer, WebSocketPeer, type LinkPeer } from './link-peer.ts';
 
 const maxLinks = 256;
 const maxMessageBytes = 256 * 1024 * 1024;
@@ -44,11 +47,7 @@ export interface LinkDeps {
 }
 
 interface Link {
-  readonly socket: WebSocket;
-  /** What carries it. */
-  readonly stream: Duplex;
-  corked: boolean;
-  wroteAtOnce: boolean;
+  readonly peer: LinkPeer;
   /** null: it has not said its resync yet. */
   proxy: ProxyId | null;
   unansweredPings: number;
@@ -64,10 +63,25 @@ export class LinkServer {
   readonly #links = new Set<Link>();
   readonly #byProxy = new Map<ProxyId, Link>();
   readonly #pings: NodeJS.Timeout;
+  #closed = false;
 
   constructor(deps: LinkDeps) {
     this.#deps = deps;
     this.#pings = setInterval(() => this.#ping(), deps.pingEveryMs ?? defaultPingEveryMs);
+  }
+
+  /** Links a proxy in this process; null: there are too many links, or this scheduler stops. */
+  openLocal(events: LocalLinkEvents): LocalLink | null {
+    if (this.#closed || this.#links.size >= maxLinks) return null;
+    const peer = new LocalPeer(events);
+    const link: Link = { peer, proxy: null, unansweredPings: 0 };
+    this.#links.add(link);
+    return {
+      send: (message) => this.#take(link, message),
+      close: () => {
+        if (peer.leave()) this.#drop(link, true);
+      },
+    };
   }
 
   /** Takes over the upgrade request of a proxy. */
@@ -88,11 +102,12 @@ export class LinkServer {
 
   /** Ends every link; the proxies hold their turns and look for a scheduler. */
   async close(): Promise<void> {
+    this.#closed = true;
     clearInterval(this.#pings);
     const open = [...this.#links];
     this.#links.clear();
     this.#byProxy.clear();
-    for (const link of open) link.socket.terminate();
+    for (const link of open) link.peer.terminate();
     await new Promise<void>((resolve) => {
       this.#server.close(() => resolve());
     });
@@ -103,7 +118,7 @@ export class LinkServer {
       socket.close(tryLater, `more than ${maxLinks} proxies are linked`);
       return;
     }
-    const link: Link = { socket, stream, corked: false, wroteAtOnce: false, proxy: null, unansweredPings: 0 };
+    const link: Link = { peer: new WebSocketPeer(socket, stream), proxy: null, unansweredPings: 0 };
     this.#links.add(link);
     socket.on('message', (data, isBinary) => this.#receive(link, data, isBinary));
     socket.on('pong', () => {
@@ -120,6 +135,11 @@ export class LinkServer {
       this.#refuse(link, message);
       return;
     }
+    this.#take(link, message);
+  }
+
+  #take(link: Link, message: ProxyMessage): void {
+    if (!this.#links.has(link)) return;
     link.unansweredPings = 0;
     if (message.type === 'resync') this.#resync(link, message);
     else if (link.proxy === null) this.#refuse(link, `${message.type} came before resync`);
@@ -145,12 +165,12 @@ export class LinkServer {
 
   #refuse(link: Link, reason: string): void {
     this.#deps.logger.warn({ proxy: link.proxy }, `link closed: ${reason}`);
-    link.socket.close(protocolFault, cutToBytes(reason, maxReasonBytes));
     this.#drop(link);
+    link.peer.close(protocolFault, cutToBytes(reason, maxReasonBytes));
   }
 
   #end(link: Link): void {
-    link.socket.terminate();
+    link.peer.terminate();
     this.#drop(link);
   }
 
@@ -163,47 +183,26 @@ export class LinkServer {
   }
 
   #transmit(link: Link, message: SchedulerMessage): void {
-    if (link.socket.bufferedAmount > maxUnsentBytes) {
+    if (link.peer.unsentBytes > maxUnsentBytes) {
       this.#deps.logger.warn({ proxy: link.proxy }, `link closed: ${maxUnsentBytes} bytes wait to be sent`);
       this.#end(link);
       return;
     }
-    corkForThisTurnOfTheLoop(link);
-    link.socket.send(JSON.stringify(message));
-    if (message.type === 'admit') writeFirstAtOnce(link);
+    link.peer.send(message);
   }
 
   #ping(): void {
     for (const link of this.#links) {
+      if (link.peer.ping === null) continue;
       if (link.unansweredPings >= maxUnansweredPings) {
         this.#deps.logger.warn({ proxy: link.proxy }, 'link closed: no answer to pings');
         this.#end(link);
         continue;
       }
       link.unansweredPings += 1;
-      link.socket.ping();
+      link.peer.ping();
     }
   }
-}
-
-/** Decisions that fall together leave in one write: a system call each would be most of what they cost. */
-function corkForThisTurnOfTheLoop(link: Link): void {
-  if (link.corked) return;
-  link.corked = true;
-  link.wroteAtOnce = false;
-  link.stream.cork();
-  setImmediate(() => {
-    link.corked = false;
-    link.stream.uncork();
-  });
-}
-
-/** A client waits for this one. Where many fall together, the others can wait for each other. */
-function writeFirstAtOnce(link: Link): void {
-  if (link.wroteAtOnce) return;
-  link.wroteAtOnce = true;
-  link.stream.uncork();
-  link.stream.cork();
 }
 
 /** The message, or in words what is wrong with it. */

@@ -6,6 +6,7 @@ import {
   type Policy,
   type ReplicaConfig,
 } from '../../contracts/config-file.ts';
+import type { OpenLocalLink } from '../../contracts/link-protocol.ts';
 import { createScheduler, type Scheduler } from '../../scheduler/host/create-scheduler.ts';
 import { closeAfterTest } from './stack.ts';
 
@@ -14,6 +15,8 @@ export interface RealScheduler {
   stop(): Promise<void>;
   /** Starts a new one, which knows nothing, on the same port. */
   start(): Promise<void>;
+  /** Links a proxy of the same process with whichever scheduler is there. */
+  readonly openLink: OpenLocalLink;
   /** Puts another policy in force. */
   setPolicy(policy: Partial<Policy>): void;
 }
@@ -45,6 +48,7 @@ export async function startRealScheduler(
   closeAfterTest(stop);
   return {
     url,
+    openLink: (events) => scheduler?.openLink(events) ?? null,
     stop,
     start: async () => {
       scheduler = await create(port);

@@ -30,6 +30,8 @@ export async function startRealStack(
     policy?: Partial<Policy>;
     probeIntervalMs?: number;
     limits?: Partial<ProxyLimits>;
+    /** Proxy and scheduler are linked inside the process. */
+    linkedLocally?: boolean;
   } = {},
 ): Promise<RealStack> {
   const engines: ScriptedEngine[] = [];
@@ -53,6 +55,7 @@ export async function startRealStack(
   );
   const { proxy, log } = await startProxy(scheduler.url, {
     limits: { queueFullDelayMs: 1, ...options.limits },
+    ...(options.linkedLocally === true ? { openLink: scheduler.openLink } : {}),
   });
   const stack: RealStack = { proxy, scheduler, engines, log };
   await eventually('the pool is healthy', async () => (await ask(`${proxy.url}/readyz`)).status === 200);

@@ -4,7 +4,7 @@ import pino from 'pino';
 import { afterEach } from 'vitest';
 import { openAccess, type Access } from '../../auth/access.ts';
 import type { RateLimits } from '../../contracts/config-file.ts';
-import { poolReplicaSchema, type PoolReplica } from '../../contracts/link-protocol.ts';
+import { poolReplicaSchema, type OpenLocalLink, type PoolReplica } from '../../contracts/link-protocol.ts';
 import { createProxy, type Proxy } from '../../proxy/create-proxy.ts';
 import type { ProxyLimits } from '../../proxy/limits.ts';
 import { startScriptedEngine, type ScriptedEngine } from './scripted-engine.ts';
@@ -86,6 +86,7 @@ export async function startProxy(
     access?: Access;
     limits?: Partial<ProxyLimits>;
     environment?: Record<string, string>;
+    openLink?: OpenLocalLink;
   } = {},
 ): Promise<{ proxy: Proxy; log: Record<string, unknown>[] }> {
   const log: Record<string, unknown>[] = [];
@@ -98,6 +99,7 @@ export async function startProxy(
       host: '127.0.0.1',
       port: 0,
       schedulerUrl,
+      ...(options.openLink === undefined ? {} : { openLink: options.openLink }),
       redisUrl: options.redisUrl ?? null,
       limits: { drainMs: 0, lastBytesMs: 0, ...options.limits },
     },
