@@ -4,7 +4,9 @@
  *
  * Never guesses: engines reuse short ids such as `call_0`, and many agents begin with the same words,
  * so an id counts only together with the conversation it came from, and what two runs share names
- * neither of them. Keys hold the caller, so two callers never meet. Bounded in number and age.
+ * neither of them. Keys hold the caller, so two callers never meet. Bounded in number and age, and of each
+ * run in number: a client sends its whole conversation again, so the newest beginnings name the run, also
+ * when it goes back some turns and asks anew.
  */
 import { createHash } from 'node:crypto';
 import type { Caller, ReplicaId, RunId } from '../../contracts/ids.ts';
@@ -27,6 +29,8 @@ export interface ReplyNames {
   readonly responseId: string | null;
 }
 
+/** Conversations and tool calls kept of one run, beside those of its newest reply; the oldest go first. */
+const maxKeysOfRun = 32;
 /** Longer ids are kept as their hash. */
 const maxIdLength = 128;
 
@@ -78,7 +82,12 @@ export class RunMemory {
     replica: ReplicaId | null = null,
   ): void {
     this.#note(conversationKey(caller, whole), run, nowMs);
-    for (const id of reply.toolCallIds) this.#note(toolCallKey(caller, whole, id), run, nowMs);
+    let noted = 1;
+    for (const id of reply.toolCallIds) {
+      this.#note(toolCallKey(caller, whole, id), run, nowMs);
+      noted += 1;
+    }
+    this.#forgetOldest(run, Math.max(maxKeysOfRun, noted));
     if (reply.responseId !== null) this.#note(responseKey(caller, reply.responseId), run, nowMs, replica);
   }
 
@@ -126,6 +135,19 @@ export class RunMemory {
     if (this.#entries.size > this.#maxEntries && oldest !== undefined) this.#remove(oldest);
   }
 
+  /** Stored responses stay: their replica must be found for as long as they may be gone on from. */
+  #forgetOldest(run: RunId, limit: number): void {
+    const keys = this.#keysByRun.get(run);
+    if (keys === undefined) return;
+    let surplus = keys.size - limit;
+    for (const key of keys) {
+      if (surplus <= 0) return;
+      if (isResponseKey(key)) continue;
+      this.#remove(key);
+      surplus -= 1;
+    }
+  }
+
   #index(key: string, run: RunId): void {
     const keys = this.#keysByRun.get(run);
     if (keys === undefined) this.#keysByRun.set(run, new Set([key]));
@@ -152,6 +174,10 @@ function toolCallKey(caller: Caller, before: string, id: string): string {
 
 function responseKey(caller: Caller, id: string): string {
   return `response ${caller} ${JSON.stringify(shortened(id))}`;
+}
+
+function isResponseKey(key: string): boolean {
+  return key.startsWith('response ');
 }
 
 function shortened(id: string): string {

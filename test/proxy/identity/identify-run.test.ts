@@ -254,3 +254,42 @@ describe('what is remembered', () => {
     expect(identity.memory.size).toBe(1);
   });
 });
+
+describe('what is kept of a run', () => {
+  /** A run of so many turns; returns the messages of each request. */
+  function longRun(identity: Identity, turns: number): Message[][] {
+    const requests: Message[][] = [[user('begin')]];
+    for (let turn = 1; turn < turns; turn += 1) {
+      requests.push([...(requests.at(-1) ?? []), reply(`r${turn}`), user(`u${turn}`)]);
+    }
+    for (const request of requests) identity.turn(request);
+    return requests;
+  }
+
+  it('does not grow with its turns', () => {
+    const identity = new Identity();
+    longRun(identity, 100);
+    expect(identity.memory.size).toBe(32);
+    expect(identity.ask([user('other')]).by).toBe('new');
+  });
+
+  it('names it as it goes on and when it asks anew some turns back', () => {
+    const identity = new Identity();
+    const requests = longRun(identity, 80);
+    const [first] = [identity.ask([...(requests.at(-1) ?? []), reply('r'), user('next')])];
+    expect(first).toMatchObject({ run: 'new-1', by: 'conversation' });
+    const back = requests.at(-20) ?? [];
+    expect(identity.ask([...back, reply('r'), user('another way')])).toMatchObject({ run: 'new-1' });
+  });
+
+  it('holds every call of its newest reply, however many there are', () => {
+    const identity = new Identity();
+    longRun(identity, 40);
+    const ids = Array.from({ length: 60 }, (_, index) => `call-${index}`);
+    const run = identity.turn([user('fan out')], ids, { 'x-fermata-run-id': 'fan' });
+    for (const id of ids) {
+      const asked = identity.ask([user('fan out'), step(id, 1), result(id, 'r')]);
+      expect(asked).toMatchObject({ run: run.run, by: 'tool-call' });
+    }
+  });
+});
