@@ -1,9 +1,11 @@
 /**
- * Waits until one or all of several runs have ended, for a bounded time, and tells how each stands.
+ * Waits until one or all of several runs have ended, for a bounded time, and tells how each stands. It
+ * waits no longer when all that goes on waits for approval: nothing would ever come of it.
  */
 import type { Handle } from '../contracts/ids.ts';
 import { isFinal } from '../contracts/run.ts';
 import { AbortScope } from './abort-scope.ts';
+import type { ApprovalLooks } from './approval-looks.ts';
 import type { Asker } from './asker.ts';
 import type { RunReader } from './run-reader.ts';
 import type { RunView } from './run-view.ts';
@@ -36,6 +38,7 @@ export interface AwaitOutcome {
 export interface AwaitDeps {
   readonly reader: RunReader;
   readonly watches: RunWatches;
+  readonly looks: ApprovalLooks;
   /** Milliseconds between two reports of progress. */
   readonly progressMs: number;
 }
@@ -54,9 +57,13 @@ export async function awaitRuns(
   const handles = [...new Set(request.handles)];
   const ended = new Map<Handle, RunView>();
   const open = new Set<Handle>();
+  let known = true;
   for (const view of await deps.reader.readMany(handles, request.asker)) {
     if (isFinal(view.status)) ended.set(view.handle, view);
-    else open.add(view.handle);
+    else {
+      open.add(view.handle);
+      known &&= view.status === 'AwaitingApproval';
+    }
   }
   const enough = (): boolean => open.size === 0 || (request.mode === 'any' && ended.size > 0);
   if (!enough() && request.timeoutMs > 0) {
@@ -64,6 +71,10 @@ export async function awaitRuns(
     const ticker =
       report === undefined ? null : startTicker(deps, { handles, open, ended, asker: request.asker }, report);
     const timer = setTimeout(() => waiting.abort(), request.timeoutMs);
+    deps.looks
+      .untilAllWait(open, { asker: request.asker, known }, waiting.signal)
+      .then(() => waiting.abort())
+      .catch(() => undefined);
     try {
       await settle([...open], waiting.signal, deps.watches, (view) => {
         ended.set(view.handle, view);

@@ -4,6 +4,8 @@
  */
 import type { DecideRequest, DecideResponse } from '../contracts/decide.ts';
 import type { ToolListing } from '../contracts/tool-listing.ts';
+import { ApprovalLooks, type ApprovalLooksOptions } from './approval-looks.ts';
+import { approveRun, type ApproveOutcome } from './approve-run.ts';
 import type { Asker } from './asker.ts';
 import { awaitRuns, type AwaitOutcome, type AwaitProgress } from './await-runs.ts';
 import { cancelRun, type CancelOutcome } from './cancel-run.ts';
@@ -31,6 +33,8 @@ export interface RunServiceConfig {
   readonly toolListingMs?: number | undefined;
   /** Milliseconds between two reports of progress. */
   readonly progressMs?: number | undefined;
+  /** How a wait notices that nothing goes on without a decision. */
+  readonly approvalLooks?: ApprovalLooksOptions | undefined;
 }
 
 /** Runs are named by text as it came in; what is not a known handle is a UserFault. */
@@ -52,6 +56,13 @@ export interface RunService {
   status(handle: string, asker: Asker): Promise<RunView>;
   list(asker: Asker): Promise<RunList>;
   cancel(handle: string, reason: string | undefined, asker: Asker): Promise<CancelOutcome>;
+  /** @param approvalId absent: the only open one. */
+  approve(
+    handle: string,
+    allow: boolean,
+    approvalId: string | undefined,
+    asker: Asker,
+  ): Promise<ApproveOutcome>;
   tools(): Promise<ToolListing>;
   decide(request: DecideRequest, asker: Asker, signal: AbortSignal): Promise<DecideResponse>;
   /** Runs that somebody waits for now. */
@@ -74,7 +85,8 @@ export function createRunService(config: RunServiceConfig): RunService {
   const models = new SharedRead(() => proxy.models(), modelsKeepMs);
   // Probes that come together ask once; none is told an old answer.
   const readiness = new SharedRead(() => temporal.fault(), 0);
-  const awaitDeps = { reader, watches, progressMs: config.progressMs ?? 10_000 };
+  const looks = new ApprovalLooks(reader, config.approvalLooks);
+  const awaitDeps = { reader, watches, looks, progressMs: config.progressMs ?? 10_000 };
   return {
     spawn: (request, origin) =>
       spawnRun({ temporal, reader, taskQueue, models, toolListing }, request, origin),
@@ -84,6 +96,12 @@ export function createRunService(config: RunServiceConfig): RunService {
     list: (asker) => listRuns(temporal, asker.caller),
     cancel: async (handle, reason, asker) =>
       await cancelRun({ temporal, reader }, parseHandle(handle), reason, asker),
+    approve: async (handle, allow, approvalId, asker) =>
+      await approveRun(
+        { temporal, reader },
+        { handle: parseHandle(handle), allow, approvalId: approvalId ?? null },
+        asker,
+      ),
     tools: () => toolListing.get(),
     decide: (request, asker, signal) => proxy.decide(request, asker, signal),
     watchedRuns: () => watches.size,

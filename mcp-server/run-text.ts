@@ -3,6 +3,15 @@
  * several runs share the room of one answer fairly. Pure.
  */
 import { isFinal } from '../contracts/run.ts';
+import {
+  approvalHint,
+  approvalLines,
+  fitApprovals,
+  structuredApprovals,
+  noneFitted,
+  type FittedApprovals,
+} from './approval-text.ts';
+import type { ApproveOutcome } from './approve-run.ts';
 import type { AwaitOutcome } from './await-runs.ts';
 import type { CancelOutcome } from './cancel-run.ts';
 import { answerBytes, cutTogether } from './fair-cut.ts';
@@ -41,7 +50,7 @@ function body(run: RunView, text: string): string[] {
   return run.partial === null ? reason : [...reason, 'partial text (the run did not complete):', text];
 }
 
-function structuredRun(run: RunView, text: string): Record<string, unknown> {
+function structuredRun(run: RunView, text: string, approvals: FittedApprovals): Record<string, unknown> {
   const { turns, promptTokens, completionTokens, cachedTokens } = run.counters;
   return {
     handle: run.handle,
@@ -55,6 +64,7 @@ function structuredRun(run: RunView, text: string): Record<string, unknown> {
     toolCalls: run.counters.toolCalls,
     failedToolCalls: run.counters.failedToolCalls,
     usage: { turns, promptTokens, completionTokens, cachedTokens },
+    ...structuredApprovals(approvals),
   };
 }
 
@@ -65,24 +75,32 @@ const fixedBytesOfRun = 400;
 function hintOf({ done, runs }: AwaitOutcome): string | null {
   const open = runs.filter((run) => !isFinal(run.status)).length;
   if (open === 0) return null;
-  if (done) return `${plural(open, 'run')} still at work; await the rest later, or cancel.`;
-  return `Time is up with ${plural(open, 'run')} still at work. Nothing is lost: call await again with the same handles.`;
+  const approval = approvalHint(runs);
+  const waiting = runs.filter((run) => run.status === 'AwaitingApproval').length;
+  if (waiting === open) return `${approval} Nothing goes on until then.`;
+  const also = approval === null ? '' : ` ${approval}`;
+  if (done) return `${plural(open, 'run')} still at work; await the rest later, or cancel.${also}`;
+  return `Time is up with ${plural(open, 'run')} still at work. Nothing is lost: call await again with the same handles.${also}`;
 }
 
 export function tellAwait(outcome: AwaitOutcome): ToolAnswer {
   const { done, runs } = outcome;
+  const fitted = fitApprovals(runs.map((run) => run.pendingApprovals));
   const texts = cutTogether(
     runs.map(longText),
-    Math.max(10_000, answerBytes - fixedBytesOfRun * runs.length),
+    Math.max(10_000, answerBytes - fixedBytesOfRun * runs.length - fitted.bytes),
   );
-  const parts = runs.map((run, index) => [headline(run), ...body(run, texts[index] ?? '')].join('\n'));
+  const approvals = (index: number): FittedApprovals => fitted.lists[index] ?? noneFitted;
+  const parts = runs.map((run, index) =>
+    [headline(run), ...approvalLines(approvals(index)), ...body(run, texts[index] ?? '')].join('\n'),
+  );
   const hint = hintOf(outcome);
   return {
     text: [...(hint === null ? [] : [hint]), ...parts].join('\n\n'),
     structured: {
       done,
       ...(hint === null ? {} : { hint }),
-      runs: runs.map((run, index) => structuredRun(run, texts[index] ?? '')),
+      runs: runs.map((run, index) => structuredRun(run, texts[index] ?? '', approvals(index))),
     },
   };
 }
@@ -109,18 +127,23 @@ export function tellSpawn(spawned: SpawnedRun): ToolAnswer {
 export function tellStatus(run: RunView): ToolAnswer {
   const { modelMs, toolMs, heldMs } = run.counters;
   const [partial = ''] = cutTogether([run.partial ?? '']);
+  const [approvals = noneFitted] = fitApprovals([run.pendingApprovals], answerBytes / 2).lists;
+  const hint = approvalHint([run]);
   const lines = [
     headline(run),
     `task: ${run.summary}`,
     `model: ${run.model ?? 'the first of the pool'}, class: ${run.class ?? 'unknown'}, started ${run.startedAt}${run.endedAt === null ? '' : `, ended ${run.endedAt}`}`,
     `time: ${modelMs} ms in the model, ${toolMs} ms in tools, ${heldMs} ms held`,
     ...(run.status === 'Completed' ? ['await returns its result'] : body(run, partial)),
+    ...approvalLines(approvals),
+    ...(hint === null ? [] : [hint]),
   ];
-  const { result: _, ...rest } = structuredRun(run, partial);
+  const { result: _, ...rest } = structuredRun(run, partial, approvals);
   return {
     text: lines.join('\n'),
     structured: {
       ...rest,
+      ...(hint === null ? {} : { hint }),
       model: run.model,
       class: run.class,
       caller: run.caller,
@@ -160,4 +183,26 @@ export function tellCancel({ handle, reached, status }: CancelOutcome): ToolAnsw
       ? `${handle} had ended already (${status}); nothing was cancelled.`
       : `${handle}: asked to end, ${plural(reached, 'run')} reached. await shows when it has ended, with its partial text.`;
   return { text, structured: { handle, reached, status } };
+}
+
+export function tellApprove({ handle, accepted, decided, status }: ApproveOutcome): ToolAnswer {
+  const { id, tool, allow, by } = decided;
+  const done = allow
+    ? `allowed: ${tool} is called now, once, with exactly the arguments of ${id}`
+    : `declined: ${tool} is not called, and the sub-agent is told so`;
+  const text = accepted
+    ? `${handle}: ${done}. await returns its answer.`
+    : `${handle}: approval ${id} was already decided: the call of ${tool} was ${allow ? 'allowed' : 'declined'} by ${by}. Your answer changed nothing.`;
+  return {
+    text,
+    structured: {
+      handle,
+      approvalId: id,
+      outcome: accepted ? 'accepted' : 'already decided',
+      tool,
+      allow,
+      by,
+      ...(accepted ? {} : { status }),
+    },
+  };
 }

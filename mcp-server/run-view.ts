@@ -118,7 +118,7 @@ export function viewRun(execution: ExecutionView, end: RunEnd | null = null): Ru
     caller: memo?.caller ?? null,
     root: memo?.root ?? handle.data,
     parent: memo?.parent ?? null,
-    startedAt: execution.startTime.toISOString(),
+    startedAt: memo?.startedAt ?? execution.startTime.toISOString(),
     endedAt: execution.closeTime?.toISOString() ?? null,
     result: status === 'Completed' && returned.success ? returned.data.text : null,
     cutAtMaxTokens: returned.success && returned.data.cut,

@@ -128,6 +128,7 @@ export function initialMemo(input: RunInput, handle: Handle): RunMemo {
     counters: zeroCounters,
     reason: null,
     partial: null,
+    startedAt: null,
     pendingApprovals: [],
     budget:
       input.budget === undefined

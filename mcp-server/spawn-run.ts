@@ -80,7 +80,7 @@ async function startChecked(
   handle: Handle,
   notes: readonly string[],
 ): Promise<SpawnedRun> {
-  const [note] = await Promise.all([checkModel(deps, input.model), checkTools(deps, input.tools)]);
+  const [note] = await Promise.all([checkModel(deps, input.model), checkTools(deps, input)]);
   const hash = requestHash(input);
   await deps.temporal.call((client) =>
     client.workflow.start(workflowTypes.agentRun, {
@@ -140,8 +140,10 @@ async function checkModel(deps: SpawnDeps, model: string | null): Promise<string
   }
 }
 
-async function checkTools(deps: SpawnDeps, names: readonly string[] | null): Promise<void> {
-  if (names === null || names.length === 0) return;
-  const refusal = refuseUnknownTools(names, await deps.toolListing.get());
-  if (refusal !== null) throw new UserFault('invalid', refusal);
+async function checkTools(deps: SpawnDeps, { tools, approveTools }: RunInput): Promise<void> {
+  for (const [field, names] of Object.entries({ tools: tools ?? [], approveTools })) {
+    if (names.length === 0) continue;
+    const refusal = refuseUnknownTools(field, names, await deps.toolListing.get());
+    if (refusal !== null) throw new UserFault('invalid', refusal);
+  }
 }

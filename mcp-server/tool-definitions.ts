@@ -6,10 +6,11 @@ import { z } from 'zod';
 import { decideRequestSchema } from '../contracts/decide.ts';
 import type { Asker } from './asker.ts';
 import type { AwaitProgress } from './await-runs.ts';
-import { listFromText, numberFromText } from './lenient-arguments.ts';
+import { booleanFromText, listFromText, numberFromText } from './lenient-arguments.ts';
 import { tellDecision, tellTools } from './listing-text.ts';
 import type { RunService } from './run-service.ts';
 import {
+  tellApprove,
   tellAwait,
   tellCancel,
   tellList,
@@ -160,6 +161,26 @@ function cancelTool(service: RunService): ToolDefinition {
   });
 }
 
+function approveTool(service: RunService): ToolDefinition {
+  return define({
+    name: 'approve',
+    title: 'Decide a call that waits',
+    annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
+    input: z.strictObject({
+      handle: handleText,
+      allow: booleanFromText(z.boolean()).describe('true: the call is made. false: it is not.'),
+      approvalId: z
+        .string()
+        .min(1)
+        .max(128)
+        .optional()
+        .describe('Which call, as await and status show it. Default: the only one that waits.'),
+    }),
+    handle: async ({ handle, allow, approvalId }, call) =>
+      tellApprove(await service.approve(handle, allow, approvalId, call.asker)),
+  });
+}
+
 function toolsTool(service: RunService): ToolDefinition {
   return define({
     name: 'tools',
@@ -182,6 +203,6 @@ function decideTool(service: RunService): ToolDefinition {
 
 /** The order is that of the list that clients see; it never depends on anything. */
 export function defineTools(service: RunService): readonly ToolDefinition[] {
-  const makers = [spawnTool, awaitTool, runTool, statusTool, cancelTool, toolsTool, decideTool];
+  const makers = [spawnTool, awaitTool, runTool, statusTool, cancelTool, approveTool, toolsTool, decideTool];
   return makers.map((make) => make(service));
 }

@@ -18,7 +18,7 @@ The run is stored before spawn answers. It survives restarts and goes on when yo
 
 mode "all" (default) returns when every run has ended, "any" as soon as one has, so you can use its answer while the others go on.
 
-Returns for each run: status (Running, Completed, Failed, Cancelled), result when it completed, otherwise reason and the partial text, and counts of tool calls and tokens. When timeoutSeconds pass first, it returns done: false and the runs go on: call await again with the same handles. Nothing is lost, and ended runs may be awaited again at any time. Long results are cut in the middle, with a note; to get less, ask the sub-agent for a shorter answer.`,
+Returns for each run: status (Running, AwaitingApproval, Completed, Failed, Cancelled), result when it completed, otherwise reason and the partial text, and counts of tool calls and tokens. When timeoutSeconds pass first, it returns done: false and the runs go on: call await again with the same handles. Nothing is lost, and ended runs may be awaited again at any time. When every run that has not ended waits for approval of a tool call (pendingApprovals), it returns done: false early: decide with approve, then await again. Long results are cut in the middle, with a note; to get less, ask the sub-agent for a shorter answer.`,
 
   run: `Starts one sub-agent and waits for its answer in the same call: spawn and await in one. Use it for a single task whose answer you need before you go on. For several independent tasks use spawn for each and then one await; they run side by side.
 
@@ -27,6 +27,12 @@ Arguments are those of spawn. Returns what await returns, for at most 10 minutes
   status: `Tells how runs stand, without waiting. With a handle: status, what it does now, its task, counts of turns, tool calls and tokens, and times. Without a handle: your newest runs with their handles (a run appears there about a second after spawn). To get the answer of a run, use await.`,
 
   cancel: `Ends a run that is not needed any more; its model and tool calls are stopped. Returns how many runs it reached: 0 when the run had ended already. What the run had written so far stays and is shown as partial by await.`,
+
+  approve: `Decides a tool call of a sub-agent that waits for the user: allow true makes the call, once, with exactly the arguments shown; allow false declines it, and the sub-agent goes on without it. Calls of destructive tools wait, and calls of tools named in approveTools of spawn.
+
+Use it when await or status shows pendingApprovals. Ask the user first, with the tool and its arguments, unless you were told what to decide. Pass the approvalId you were shown; without it the only call that waits is meant, and when several wait you get their list. Then await goes on as before.
+
+A call is decided once. If somebody else was faster you are told what was decided and by whom, and your answer changes nothing. A call waits as long as it takes, for days and across restarts; to end it without a decision, cancel the run.`,
 
   tools: `Lists the tools that sub-agents can use, by server, with what they do. Look here before you restrict a run with the tools argument of spawn: it takes these names. Without that argument a sub-agent may use all of them. These tools are for sub-agents; you cannot call them yourself.`,
 

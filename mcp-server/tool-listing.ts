@@ -53,13 +53,20 @@ export function createToolListing(
   }, keepMs);
 }
 
-/** One line that refuses names which no server offers; null when all are offered. */
-export function refuseUnknownTools(names: readonly string[], listing: ToolListing): string | null {
+/**
+ * One line that refuses names which no server offers; null when all are offered.
+ * @param field the argument that has the names.
+ */
+export function refuseUnknownTools(
+  field: string,
+  names: readonly string[],
+  listing: ToolListing,
+): string | null {
   const offered = new Set(listing.tools.map((tool) => tool.name));
   const unknown = names.filter((name) => !offered.has(name));
   if (unknown.length === 0) return null;
   const shown = unknown.slice(0, 10).map((name) => `'${name.slice(0, 80)}'`);
   const more = unknown.length > 10 ? ` and ${unknown.length - 10} more` : '';
   const warnings = listing.warnings.length === 0 ? '' : ` (not listed now: ${listing.warnings.join('; ')})`;
-  return `tools: ${shown.join(', ')}${more} ${unknown.length === 1 ? 'is' : 'are'} not offered by any server; see the tools tool${warnings}`;
+  return `${field}: ${shown.join(', ')}${more} ${unknown.length === 1 ? 'is' : 'are'} not offered by any server; see the tools tool${warnings}`;
 }

@@ -54,27 +54,27 @@ describe('refusing unknown tools', () => {
   const listing = { tools: [tool('wiki', 'read')], warnings: [] };
 
   it('is null when all are offered', () => {
-    expect(refuseUnknownTools(['wiki__read'], listing)).toBeNull();
+    expect(refuseUnknownTools('tools', ['wiki__read'], listing)).toBeNull();
   });
 
   it('names what is not offered and where to look', () => {
-    expect(refuseUnknownTools(['wiki__read', 'y'], listing)).toBe(
+    expect(refuseUnknownTools('tools', ['wiki__read', 'y'], listing)).toBe(
       "tools: 'y' is not offered by any server; see the tools tool",
     );
-    expect(refuseUnknownTools(['y', 'z'], listing)).toBe(
+    expect(refuseUnknownTools('tools', ['y', 'z'], listing)).toBe(
       "tools: 'y', 'z' are not offered by any server; see the tools tool",
     );
   });
 
   it('says which servers could not be asked, since a tool may be one of theirs', () => {
-    expect(refuseUnknownTools(['y'], { tools: [], warnings: ['attic: away'] })).toContain(
+    expect(refuseUnknownTools('tools', ['y'], { tools: [], warnings: ['attic: away'] })).toContain(
       '(not listed now: attic: away)',
     );
   });
 
   it('stays short however much was asked for', () => {
     const names = Array.from({ length: 256 }, (_, index) => `${index}`.repeat(500));
-    expect(refuseUnknownTools(names, listing)?.length).toBeLessThan(1_200);
+    expect(refuseUnknownTools('tools', names, listing)?.length).toBeLessThan(1_200);
   });
 });
 

@@ -37,6 +37,7 @@ describe.each(kinds)('a %s client', (kind) => {
       'run',
       'status',
       'cancel',
+      'approve',
       'tools',
       'decide',
     ]);

@@ -14,6 +14,7 @@ describe('the tools as clients see them', () => {
       'run',
       'status',
       'cancel',
+      'approve',
       'tools',
       'decide',
     ]);
