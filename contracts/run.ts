@@ -127,6 +127,11 @@ export const runMemoSchema = z.object({
   caller: callerSchema,
   root: handleSchema,
   parent: handleSchema.nullable(),
+  /**
+   * ISO 8601: when its first workflow execution started, which is not the one that Temporal describes after
+   * continue-as-new. null: before a worker has touched it.
+   */
+  startedAt: z.string().nullable().default(null),
   counters: runCountersSchema,
   /** Why it failed or was cancelled; null while it runs or when it completed. */
   reason: z.string().nullable(),

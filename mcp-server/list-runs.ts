@@ -20,7 +20,12 @@ export function quoteFilterValue(text: string): string {
 }
 
 export async function listRuns(temporal: TemporalLink, caller: Caller): Promise<RunList> {
-  const query = `WorkflowType = '${workflowTypes.agentRun}' AND ${searchAttributes.caller} = ${quoteFilterValue(caller)}`;
+  // A long run has several executions; the last one stands for all of them.
+  const query = [
+    `WorkflowType = '${workflowTypes.agentRun}'`,
+    `${searchAttributes.caller} = ${quoteFilterValue(caller)}`,
+    `ExecutionStatus != 'ContinuedAsNew'`,
+  ].join(' AND ');
   const views = await temporal.call(async (client) => {
     const found: RunView[] = [];
     for await (const execution of client.workflow.list({ query, pageSize: listLimit + 1 })) {

@@ -95,6 +95,7 @@ export function memoOf(state: RunState): RunMemo {
     caller: state.input.caller,
     root: state.input.root ?? state.handle,
     parent: state.input.parent ?? null,
+    startedAt: new Date(state.startedAtMs).toISOString(),
     counters: state.counters,
     reason: state.reason,
     partial: unfinished ? lastText(state.transcript.messages) : null,
@@ -116,6 +117,8 @@ export function detailsOf(state: RunState): string {
   const lines = [
     `**${statusOf(state)}**: ${phaseOf(state)}${state.reason === null ? '' : `: ${state.reason}`}`,
     '',
+    // Temporal forgets the summary of a workflow that continues as new.
+    `- ${firstLine(state.input.task, 200)}`,
     `- model ${state.model ?? '(first of the pool)'}, class ${state.input.class}, caller ${state.input.caller}`,
     `- ${counters.turns} turns, ${counters.toolCalls} of ${state.input.maxToolCalls} tool calls, ${counters.failedToolCalls} failed`,
     `- ${counters.promptTokens} prompt tokens (${counters.cachedTokens} cached), ${counters.completionTokens} completion tokens`,

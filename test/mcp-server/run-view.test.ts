@@ -16,6 +16,7 @@ const memo: RunMemo = {
   counters,
   reason: null,
   partial: 'so far',
+  startedAt: null,
   pendingApprovals: [],
   budget: null,
 };
@@ -53,6 +54,8 @@ describe('the view of a run', () => {
       startedAt: '1970-01-01T00:00:00.000Z',
       endedAt: null,
     });
+    const startedAt = '1969-12-31T23:00:00.000Z';
+    expect(viewRun(execution('RUNNING', { startedAt }))?.startedAt).toBe(startedAt);
     expect(viewRun(execution('RUNNING', { status: 'AwaitingApproval' }))?.status).toBe('AwaitingApproval');
   });
 
