@@ -12,6 +12,7 @@ import {
   isCancellation,
   setCurrentDetails,
   setHandler,
+  TemporalFailure,
   upsertMemo,
   upsertSearchAttributes,
   workflowInfo,
@@ -186,7 +187,8 @@ async function reportEnd(state: RunState): Promise<void> {
   try {
     await CancellationScope.nonCancellable(() => reportRunEnded(state.handle));
   } catch (error) {
-    if (!(error instanceof ActivityFailure)) throw error;
+    // A local activity fails without the wrapping of an ActivityFailure.
+    if (!(error instanceof TemporalFailure)) throw error;
   }
 }
 

@@ -38,6 +38,8 @@ export interface FakeModel {
   readonly url: string;
   readonly requests: readonly FakeRequest[];
   readonly endedRuns: readonly string[];
+  /** False: whoever tells of the end of a run gets no answer. */
+  hearEnds(hears: boolean): void;
   /** Replaces what answers the requests from now on. */
   script(script: Script): void;
   /** Resolves once `count` requests in all have come. */
@@ -64,11 +66,13 @@ export async function startFakeModel(first: Script): Promise<FakeModel> {
   let current = first;
   const requests: FakeRequest[] = [];
   const endedRuns: string[] = [];
+  let deaf = false;
   const waiters = new Set<() => void>();
   const changed = (): void => waiters.forEach((check) => check());
   const server = createServer((request, response) => {
     const url = request.url ?? '';
     if (request.method === 'DELETE') {
+      if (deaf) return void response.destroy();
       endedRuns.push(decodeURIComponent(url.split('/').at(-1) ?? ''));
       response.writeHead(204).end();
       changed();
@@ -110,6 +114,9 @@ export async function startFakeModel(first: Script): Promise<FakeModel> {
     url: `http://127.0.0.1:${port}`,
     requests,
     endedRuns,
+    hearEnds(hears) {
+      deaf = !hears;
+    },
     script(next) {
       current = next;
     },

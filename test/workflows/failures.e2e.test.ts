@@ -91,6 +91,18 @@ describe('a model request that fails', () => {
   });
 });
 
+describe('the end of a run', () => {
+  it('is that of its answer, also when the proxy is gone and nobody can be told', async () => {
+    stack.model.script((request) => request.say('done'));
+    stack.model.hearEnds(false);
+    const handle = await stack.start({ task: 'say', tools: [] });
+    expect(await handle.result()).toMatchObject({ text: 'done' });
+    expect(await stack.memo(handle)).toMatchObject({ status: 'Completed', reason: null });
+    expect(stack.model.endedRuns).not.toContain(handle.workflowId);
+    stack.model.hearEnds(true);
+  });
+});
+
 describe('too much (D01)', () => {
   it('of a model answer fails the run with a reason', async () => {
     stack.model.script((request) => {
