@@ -4,6 +4,7 @@
  * a model turn reads both by query from its own workflow.
  */
 import type { AssistantMessage } from '../contracts/chat-messages.ts';
+import type { DescribedRun } from '../contracts/run-tree.ts';
 import type { ServiceClass } from '../contracts/service-class.ts';
 import type { ToolListing } from '../contracts/tool-listing.ts';
 
@@ -92,4 +93,6 @@ export interface RunActivities {
   /** @param names only these; null: all. Unknown names become warnings. */
   listTools(names: readonly string[] | null): Promise<ToolListing>;
   reportRunEnded(runId: string): Promise<void>;
+  /** How runs stand in Temporal, in their order. */
+  describeRuns(handles: readonly string[]): Promise<DescribedRun[]>;
 }

@@ -16,7 +16,9 @@ export async function makeWorkflowBundle(
 ): Promise<{ readonly code: string }> {
   const { code } = await bundleWorkflowCode({
     workflowsPath: resolve(folder, 'index.ts'),
-    workflowInterceptorModules: [resolve(folder, 'cancel-reason.ts')],
+    workflowInterceptorModules: ['cancel-reason.ts', 'send-cancel-reason.ts'].map((file) =>
+      resolve(folder, file),
+    ),
     logger: logger ?? silentLogger,
   });
   return { code };

@@ -1,11 +1,13 @@
 /** The activities of a worker, made from what they need; a test hands in its own. */
 import { activityInfo, cancellationSignal } from '@temporalio/activity';
+import type { Client } from '@temporalio/client';
 import type { Logger } from 'pino';
 import type { ToolServers } from '../contracts/config-file.ts';
 import type { ListedTool } from '../contracts/tool-listing.ts';
 import { textDigest } from '../contracts/transcript-digest.ts';
 import type { RunActivities } from './activity-types.ts';
 import { createCallTool } from './call-tool.ts';
+import { createDescribeRuns } from './describe-runs.ts';
 import { createModelClient } from './model-turn/model-client.ts';
 import { createModelTurn } from './model-turn/model-turn.ts';
 import { createTranscriptCache } from './model-turn/transcript-cache.ts';
@@ -19,6 +21,7 @@ export interface ActivitiesDeps {
   /** What the services send to each other; null: nothing. */
   readonly token: string | null;
   readonly toolServers: ToolServers;
+  readonly temporal: Pick<Client, 'workflow'>;
   readonly logger: Logger;
 }
 
@@ -59,6 +62,7 @@ export function createActivities(deps: ActivitiesDeps): Activities {
         transcripts.forget(runId);
         await models.endRun(runId, cancellationSignal());
       },
+      describeRuns: createDescribeRuns(deps.temporal),
     },
     async close() {
       await Promise.all([models.close(), tools.close()]);

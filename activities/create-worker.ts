@@ -3,6 +3,7 @@
  * its small HTTP server. Asked to stop it hands its activities on and takes no new ones; it ends no run.
  */
 import { setTimeout as delay } from 'node:timers/promises';
+import { Client } from '@temporalio/client';
 import { Worker, type NativeConnection, type WorkerOptions } from '@temporalio/worker';
 import type { Logger } from 'pino';
 import type { ToolServers } from '../contracts/config-file.ts';
@@ -54,6 +55,7 @@ export async function createWorker(
     proxyUrl: config.proxyUrl,
     token: config.token ?? null,
     toolServers: config.toolServers,
+    temporal: new Client({ connection, namespace: config.temporal.namespace }),
     logger,
   });
   const make = async (): Promise<Worker> =>

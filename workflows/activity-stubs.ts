@@ -49,3 +49,9 @@ export const endReport = proxyActivities<Pick<RunActivities, 'reportRunEnded'>>(
   scheduleToCloseTimeout: '10 seconds',
   retry: { initialInterval: '200 milliseconds', maximumInterval: '2 seconds' },
 });
+
+/** Short looks of a tree at its runs; a local activity, so that no run in a worker's slots can hold it up. */
+export const treeActivities = proxyLocalActivities<Pick<RunActivities, 'describeRuns'>>({
+  startToCloseTimeout: '10 seconds',
+  retry: { initialInterval: '200 milliseconds', maximumInterval: '10 seconds' },
+});
