@@ -14,10 +14,13 @@ const longRunning = {
   cancellationType: ActivityCancellationType.TRY_CANCEL,
 } as const;
 
-/** Which failures are retried, and after how long, is what the activity says of each. */
+/**
+ * Which failures are retried, and after how long, is what the activity says of each. An attempt that was lost
+ * with its worker says nothing and is made again soon, however many were lost before it.
+ */
 export const modelActivities = proxyActivities<Pick<RunActivities, 'modelTurn'>>({
   ...longRunning,
-  retry: { initialInterval: '1 second', backoffCoefficient: 2, maximumInterval: '30 seconds' },
+  retry: { initialInterval: '1 second', backoffCoefficient: 1 },
 });
 
 /** Calls that must never be repeated: an attempt that is lost stays lost. */
@@ -32,7 +35,8 @@ export const repeatableActivities = proxyActivities<Pick<RunActivities, 'callToo
 });
 
 export const listingActivities = proxyActivities<Pick<RunActivities, 'listTools'>>({
-  startToCloseTimeout: '20 seconds',
+  // A server that hangs is left out after 5 s; a lost worker must not hold up the start of a run for longer.
+  startToCloseTimeout: '10 seconds',
   retry: { initialInterval: '500 milliseconds', maximumAttempts: 5 },
 });
 

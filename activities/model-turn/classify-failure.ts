@@ -39,7 +39,7 @@ export interface FailureClass {
     | 'ModelOutputBudget'
     | 'ReplyTooLarge';
   readonly retry: 'while-run-lives' | 'bounded' | 'never';
-  /** Milliseconds until the next try; null: the activity's own backoff from 1 s to 30 s. */
+  /** Milliseconds until the next try: what the upstream asks for, or 1 s, growing; null: there is none. */
   readonly delayMs: number | null;
   readonly message: string;
 }
@@ -57,7 +57,8 @@ export function classifyFailure(failure: UpstreamFailure, attempt: number, nowMs
   const classified = (type: FailureClass['type'], retry: FailureClass['retry']): FailureClass => ({
     type,
     retry,
-    delayMs: failure.kind === 'status' && retry !== 'never' ? delayOf(failure.headers, attempt, nowMs) : null,
+    delayMs:
+      retry === 'never' ? null : delayOf(failure.kind === 'status' ? failure.headers : {}, attempt, nowMs),
     message: message.length > longestMessage ? `${message.slice(0, longestMessage)}…` : message,
   });
   switch (failure.kind) {
@@ -82,13 +83,13 @@ export function classifyFailure(failure: UpstreamFailure, attempt: number, nowMs
 
 /** Longest wait that grows by itself; what an upstream names may be longer. */
 const longestBackoffMs = 30_000;
+/** What the wait grows from where an upstream names none. */
+const firstBackoffMs = 1_000;
 /** What no wait at all grows from. */
 const shortestBackoffMs = 100;
 
-/** null: the upstream names no wait. */
-function delayOf(headers: RetryHeaders, attempt: number, nowMs: number): number | null {
-  const asked = retryAfterMs(headers, nowMs);
-  if (asked === null) return null;
+function delayOf(headers: RetryHeaders, attempt: number, nowMs: number): number {
+  const asked = retryAfterMs(headers, nowMs) ?? firstBackoffMs;
   if (attempt <= 1) return asked;
   const grownMs = (asked === 0 ? shortestBackoffMs : asked) * 2 ** (attempt - 1);
   return Math.max(asked, Math.min(longestBackoffMs, grownMs));

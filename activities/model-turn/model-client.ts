@@ -14,6 +14,7 @@ import type { ListedTool } from '../../contracts/tool-listing.ts';
 import { engineSchema } from '../tool-calls/engine-schema.ts';
 import { wantsStrictCallIds, withStrictCallIds } from '../tool-calls/strict-call-ids.ts';
 import type { UpstreamFailure } from './classify-failure.ts';
+import { nameProxyDeath } from './proxy-death.ts';
 import { createReplyCollector, type CollectedReply } from './collect-reply.ts';
 import { usableEvents } from './usable-events.ts';
 
@@ -72,13 +73,23 @@ export function createModelClient(proxyUrl: string, token: string | null = null)
   const fetchThroughAgent = (url: string, init: UndiciRequestInit) =>
     undiciFetch(url, { ...init, headers: withToken(init.headers, token), dispatcher: agent });
   const strictIdModels = new Set<string>();
+  const askProxy = async (signal: AbortSignal): Promise<void> => {
+    const answer = await fetchThroughAgent(`${proxyUrl}/healthz`, { signal });
+    await answer.body?.cancel();
+  };
   return {
-    stream: async (request, signal) =>
-      await streamWithUsableIds(
-        strictIdModels,
-        request,
-        async (usable) => await streamTurn(proxyUrl, fetchThroughAgent, usable, signal),
-      ),
+    async stream(request, signal) {
+      try {
+        return await streamWithUsableIds(
+          strictIdModels,
+          request,
+          async (usable) => await streamTurn(proxyUrl, fetchThroughAgent, usable, signal),
+        );
+      } catch (error) {
+        if (!(error instanceof ModelTurnError)) throw error;
+        throw new ModelTurnError(await nameProxyDeath(error.failure, askProxy));
+      }
+    },
     async endRun(runId, signal) {
       const url = `${proxyUrl}/v1/runs/${encodeURIComponent(runId)}`;
       try {

@@ -106,7 +106,8 @@ export class Recorder {
     const parsed = bodySchema.safeParse(record.body);
     if (!parsed.success) return;
     const { messages } = parsed.data;
-    const index = indexOfTask(String(messages.find(({ role }) => role === 'user')?.content ?? ''));
+    const task = messages.find(({ role }) => role === 'user')?.content;
+    const index = typeof task === 'string' ? indexOfTask(task) : null;
     const replies = messages.filter(({ role }) => role === 'assistant').length;
     if (index !== null) this.#turns.push({ record, index, turn: replies + 1 });
     record.body = null;

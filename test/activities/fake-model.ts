@@ -78,6 +78,7 @@ export async function startFakeModel(first: Script): Promise<FakeModel> {
       changed();
       return;
     }
+    if (url === '/healthz') return void response.writeHead(200).end();
     if (url === '/v1/models') {
       response.writeHead(200, { 'content-type': 'application/json' });
       response.end(JSON.stringify({ object: 'list', data: [{ id: 'fake', object: 'model' }] }));
@@ -123,8 +124,11 @@ export async function startFakeModel(first: Script): Promise<FakeModel> {
     waitForRequests: async (count) => await waitFor(() => requests.length >= count, `request ${count}`),
     waitForEnd: async (runId) => await waitFor(() => endedRuns.includes(runId), `the end of ${runId}`),
     async close() {
+      if (!server.listening) return;
+      // Nobody is let in any more before those who are in lose their connections, as when a process dies.
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       server.closeAllConnections();
-      await new Promise<void>((resolve) => server.close(() => resolve()));
+      await closed;
     },
   };
 }

@@ -66,6 +66,14 @@ describe('a worker that is killed', () => {
     const turns = stack.model.requests.slice(before).map((request) => request.headers['x-fermata-turn']);
     expect(turns).toEqual(['1', '2', '2']);
     expect(stack.tools.calls().tools['add_note']?.started).toBe(1);
+    // However many attempts are lost with their workers, the next one does not wait longer and longer.
+    const { events } = await handle.fetchHistory();
+    const policies = events?.flatMap(
+      ({ activityTaskScheduledEventAttributes: scheduled }) =>
+        (scheduled?.activityType?.name === 'modelTurn' ? scheduled.retryPolicy?.backoffCoefficient : null) ??
+        [],
+    );
+    expect(policies).toEqual([1, 1]);
     await worker.close();
   });
 });

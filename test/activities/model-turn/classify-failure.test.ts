@@ -23,7 +23,7 @@ const status = (
 
 describe('a failed model turn', () => {
   it.each<[string, UpstreamFailure, FailureClass['type'], FailureClass['retry'], number | null]>([
-    ['429', status(429), 'ModelBusy', 'while-run-lives', null],
+    ['429', status(429), 'ModelBusy', 'while-run-lives', 1_000],
     [
       '429 with Retry-After',
       status(429, { headers: { retryAfter: '7' } }),
@@ -31,7 +31,7 @@ describe('a failed model turn', () => {
       'while-run-lives',
       7_000,
     ],
-    ['503', status(503), 'ModelBusy', 'while-run-lives', null],
+    ['503', status(503), 'ModelBusy', 'while-run-lives', 1_000],
     [
       '503 with Retry-After',
       status(503, { headers: { retryAfter: '1' } }),
@@ -44,12 +44,12 @@ describe('a failed model turn', () => {
       status(502, { code: 'engine_unreachable' }),
       'ModelUnreachable',
       'while-run-lives',
-      null,
+      1_000,
     ],
-    ['proxy unreachable', { kind: 'connection', message: 'm' }, 'ModelUnreachable', 'while-run-lives', null],
-    ['500', status(500), 'ModelServerError', 'bounded', null],
-    ['502 of the engine', status(502), 'ModelServerError', 'bounded', null],
-    ['504', status(504, { code: 'engine_idle' }), 'ModelServerError', 'bounded', null],
+    ['proxy unreachable', { kind: 'connection', message: 'm' }, 'ModelUnreachable', 'while-run-lives', 1_000],
+    ['500', status(500), 'ModelServerError', 'bounded', 1_000],
+    ['502 of the engine', status(502), 'ModelServerError', 'bounded', 1_000],
+    ['504', status(504, { code: 'engine_idle' }), 'ModelServerError', 'bounded', 1_000],
     [
       '500 with Retry-After',
       status(500, { headers: { retryAfter: '3' } }),
@@ -57,7 +57,7 @@ describe('a failed model turn', () => {
       'bounded',
       3_000,
     ],
-    ['stream broken off', { kind: 'broken-stream', message: 'm' }, 'ModelStreamBroken', 'bounded', null],
+    ['stream broken off', { kind: 'broken-stream', message: 'm' }, 'ModelStreamBroken', 'bounded', 1_000],
     ['400', status(400), 'ModelRequestRefused', 'never', null],
     ['401', status(401), 'ModelRequestRefused', 'never', null],
     ['404', status(404, { code: 'unknown_model' }), 'ModelRequestRefused', 'never', null],
@@ -128,6 +128,14 @@ describe(`${g02.id} ${g02.title}`, () => {
     expect(delays).toEqual(delays.toSorted((a, b) => a - b));
     expect(delays.at(-1)).toBe(30_000);
   });
+
+  it.each<UpstreamFailure>([status(503), status(500), { kind: 'connection', message: 'm' }])(
+    'and from 1 s to 30 s where it says nothing: %o',
+    (failure) => {
+      const delays = [1, 2, 3, 4, 5, 6, 7].map((attempt) => classifyFailure(failure, attempt, 0).delayMs);
+      expect(delays).toEqual([1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000]);
+    },
+  );
 
   it('but are never shorter than what the upstream asks', () => {
     const asked = classifyFailure(status(429, { headers: { retryAfter: '90' } }), 9, 0);

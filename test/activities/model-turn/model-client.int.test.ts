@@ -193,6 +193,16 @@ describe('a failure', () => {
     });
   });
 
+  it('is a connection failure too when the proxy dies amid the reply', async () => {
+    const failed = failure((turn) => turn.write(chunk({ content: 'half an ans' })));
+    await expect.poll(() => model?.requests.length).toBe(1);
+    await model?.close();
+    expect(await failed).toMatchObject({
+      kind: 'connection',
+      message: expect.stringContaining('the proxy was lost amid a reply') as string,
+    });
+  });
+
   it('is a reply that is too large to keep, which stops the engine', async () => {
     const broken = await failure((turn) => {
       const piece = chunk({ content: 'x'.repeat(100_000) });
