@@ -5,7 +5,7 @@
  */
 import { mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { startFermata } from './arms/fermata.ts';
+import { startFermataProcesses } from './arms/fermata.ts';
 import { slowModel } from './engine-models.ts';
 import { memoryHookArgs, memoryHookEnvironment, sampleMemory, type MemorySample } from './memory-probe.ts';
 import type { Plan } from './plan.ts';
@@ -55,7 +55,7 @@ async function holdInProxy(
   const workDir = join(site.workDir, 'held');
   await mkdir(workDir);
   const files = { proxy: join(workDir, 'proxy.memory'), scheduler: join(workDir, 'scheduler.memory') };
-  const { target, proxy, scheduler, close } = await startFermata(
+  const { target, proxy, scheduler, close } = await startFermataProcesses(
     { ...site, workDir },
     {
       maxConcurrent: 1,

@@ -8,7 +8,8 @@ export interface OverheadOptions {
   readonly arms: readonly ArmName[];
 }
 
-export const overheadUsage = '[--quick] [--soak] [--arms=pass-through,fermata,litellm,portkey,sglang-router]';
+export const overheadUsage =
+  '[--quick] [--soak] [--arms=pass-through,fermata-separate,litellm,portkey,sglang-router]';
 
 /** @returns null when a word is not known. */
 export function parseOverheadOptions(words: readonly string[]): OverheadOptions | null {

@@ -9,7 +9,7 @@ import { SetupFault } from '../../cli/setup/setup-fault.ts';
 import { publish, type Bar } from '../bars.ts';
 import type { ArmName, ArmSite, RunningArm, StartArm } from './arms/arm.ts';
 import { startDirect } from './arms/direct.ts';
-import { startFermata } from './arms/fermata.ts';
+import { startFermata, startFermataProcesses } from './arms/fermata.ts';
 import { startLiteLlm } from './arms/litellm.ts';
 import { startPassThrough } from './arms/pass-through.ts';
 import { startPortkey } from './arms/portkey.ts';
@@ -23,7 +23,8 @@ import { Summary, latencyTable, overheadBars, throughputTable } from './summary.
 
 const starts: Readonly<Record<ArmName, StartArm>> = {
   direct: startDirect,
-  fermata: async (site) => await startFermata(site),
+  fermata: startFermata,
+  'fermata-separate': async (site) => await startFermataProcesses(site),
   'pass-through': startPassThrough,
   litellm: startLiteLlm,
   portkey: startPortkey,
@@ -49,7 +50,7 @@ async function startArms(names: readonly ArmName[], site: ArmSite, started: Star
     try {
       started.arms.push(await starts[name](site));
     } catch (error) {
-      if (!(error instanceof SetupFault) || name === 'fermata') throw error;
+      if (!(error instanceof SetupFault) || name.startsWith('fermata')) throw error;
       started.notRun[name] = error.message;
       site.progress(`${name} is not run: ${error.message}`);
     }

@@ -6,7 +6,7 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { bar, type Bar } from '../bars.ts';
-import { startFermata, type RunningFermata } from './arms/fermata.ts';
+import { startFermataProcesses, type RunningFermata } from './arms/fermata.ts';
 import { burstModel } from './engine-models.ts';
 import { measureHeld, type HeldCost } from './held-cost.ts';
 import type { ClosedResult } from './load-protocol.ts';
@@ -56,7 +56,7 @@ export async function measureSoak(site: OverheadSite, plan: Plan): Promise<SoakR
   const workDir = join(site.workDir, 'soak');
   await mkdir(workDir);
   const files = { proxy: join(workDir, 'proxy.memory'), scheduler: join(workDir, 'scheduler.memory') };
-  const fermata = await startFermata(
+  const fermata = await startFermataProcesses(
     { ...site, workDir },
     { nodeArgs: memoryHookArgs, environment: (name) => memoryHookEnvironment(files[name]) },
   );

@@ -24,7 +24,15 @@ export interface RunningArm {
   close(): Promise<void>;
 }
 
-export const armNames = ['direct', 'pass-through', 'fermata', 'litellm', 'portkey', 'sglang-router'] as const;
+export const armNames = [
+  'direct',
+  'pass-through',
+  'fermata',
+  'fermata-separate',
+  'litellm',
+  'portkey',
+  'sglang-router',
+] as const;
 export type ArmName = (typeof armNames)[number];
 
 /** Resolves when it has answered a request. @throws SetupFault with one line when it cannot be had. */

@@ -1,6 +1,6 @@
 /**
- * fermata as it is deployed: scheduler and proxy, each a process of its own, started by its `main.ts`
- * with default settings and the default log, which goes to a file.
+ * fermata in both ways that it is run: proxy and scheduler in one process, as `npm start` has them, and
+ * each a process of its own, started by its `main.ts`. Default settings, default log, which goes to a file.
  */
 import { writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
@@ -10,6 +10,40 @@ import { untilAnswering } from './answers.ts';
 import type { ArmSite, RunningArm } from './arm.ts';
 
 const root = resolve(import.meta.dirname, '..', '..', '..');
+
+const onePiece = join(resolve(import.meta.dirname, '..'), 'fermata-main.ts');
+
+function replicaAt(engineUrl: string, maxConcurrent?: number): object {
+  const replica = { id: 'bench', url: engineUrl, engine: 'vllm' };
+  return maxConcurrent === undefined ? replica : { ...replica, maxConcurrent };
+}
+
+/** The folder it runs in is not the checkout, where `tsx` alone could be resolved. */
+const loader = ['--import', import.meta.resolve('tsx')];
+
+export async function startFermata(site: ArmSite): Promise<RunningArm> {
+  const started = await startProcess({
+    name: 'fermata',
+    command: process.execPath,
+    args: [...loader, onePiece, JSON.stringify({ pool: [replicaAt(site.engineUrl)] })],
+    environment: site.environment,
+    workDir: site.workDir,
+  });
+  try {
+    const target = { url: await readyUrl(started), headers: {} };
+    await untilAnswering(started, target);
+    return {
+      name: 'fermata',
+      target,
+      processes: [started],
+      version: null,
+      close: async () => await started.close(),
+    };
+  } catch (error) {
+    await started.close();
+    throw error;
+  }
+}
 
 export interface FermataOptions {
   /** Most turns in flight at once on the engine; absent: what the engine's own metrics say. */
@@ -25,17 +59,14 @@ export interface RunningFermata extends RunningArm {
   readonly proxy: RunningProcess & { readonly url: string };
 }
 
-export async function startFermata(site: ArmSite, options: FermataOptions = {}): Promise<RunningFermata> {
+export async function startFermataProcesses(
+  site: ArmSite,
+  options: FermataOptions = {},
+): Promise<RunningFermata> {
   const running: Closable[] = [];
   const configPath = join(site.workDir, 'fermata.yaml');
-  const replica = {
-    id: 'bench',
-    url: site.engineUrl,
-    engine: 'vllm',
-    ...(options.maxConcurrent === undefined ? {} : { maxConcurrent: options.maxConcurrent }),
-  };
   // JSON is YAML.
-  await writeFile(configPath, JSON.stringify({ pool: [replica] }));
+  await writeFile(configPath, JSON.stringify({ pool: [replicaAt(site.engineUrl, options.maxConcurrent)] }));
   const start = async (
     name: 'scheduler' | 'proxy',
     entry: string,
@@ -44,8 +75,7 @@ export async function startFermata(site: ArmSite, options: FermataOptions = {}):
     const started = await startProcess({
       name: `fermata-${name}`,
       command: process.execPath,
-      // The folder it runs in is not the checkout, where `tsx` alone could be resolved.
-      args: [...(options.nodeArgs ?? []), '--import', import.meta.resolve('tsx'), join(root, entry)],
+      args: [...(options.nodeArgs ?? []), ...loader, join(root, entry)],
       environment: { ...site.environment, ...own, ...options.environment?.(name) },
       workDir: site.workDir,
     });
@@ -64,7 +94,8 @@ export async function startFermata(site: ArmSite, options: FermataOptions = {}):
     });
     const target = { url: proxy.url, headers: {} };
     await untilAnswering(proxy, target);
-    return { name: 'fermata', target, processes: [proxy, scheduler], version: null, scheduler, proxy, close };
+    const processes = [proxy, scheduler];
+    return { name: 'fermata-separate', target, processes, version: null, scheduler, proxy, close };
   } catch (error) {
     await close();
     throw error;
