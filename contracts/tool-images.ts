@@ -39,6 +39,19 @@ export function imageTotals(messages: readonly ChatMessage[]): ImageTotals {
   return { count, bytes };
 }
 
+/**
+ * Bytes of text that would cost as many tokens as the whole transcript, its images included.
+ * @param bytes of the transcript as JSON.
+ * @param bytesPerToken of the estimate that the result goes into.
+ */
+export function bytesAsText(
+  { messages, bytes }: { readonly messages: readonly ChatMessage[]; readonly bytes: number },
+  bytesPerToken: number,
+): number {
+  const images = imageTotals(messages);
+  return bytes - images.bytes + images.count * tokensPerImage * bytesPerToken;
+}
+
 /** The message without its images and a line that says `why`; any other message as it is. */
 export function withoutImages(message: ChatMessage, why: string): ChatMessage {
   const { length } = imagesOf(message);

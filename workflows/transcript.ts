@@ -1,6 +1,6 @@
 /**
  * The transcript as a run holds it: messages, their digest and their size. Pure. It never drops the
- * task, a reply or the pairing of a call with its result; only texts of tool results are elided.
+ * task, a reply or the pairing of a call with its result; only tool results are elided, their images first.
  */
 import type { ChatMessage } from '../contracts/chat-messages.ts';
 import {
@@ -8,6 +8,7 @@ import {
   extendTranscriptDigest,
   transcriptDigest,
 } from '../contracts/transcript-digest.ts';
+import { elideImages } from './elide-images.ts';
 import { utf8Bytes } from './text.ts';
 
 /** Bytes of JSON that a transcript may have; a query's answer may be 2 MB at most. */
@@ -34,7 +35,8 @@ export function appendMessages(transcript: Transcript, added: readonly ChatMessa
 }
 
 /**
- * The transcript within `limitBytes`: as it is when it fits, else with the oldest tool results elided.
+ * The transcript within `limitBytes` and the most images: as it is when it fits, else with the oldest images
+ * left out, and where that is not enough with the texts of the oldest tool results elided.
  * @returns null when it does not fit even without any tool result.
  */
 export function fitTranscript(
@@ -42,10 +44,12 @@ export function fitTranscript(
   limitBytes: number = transcriptLimitBytes,
   targetBytes: number = Math.min(elisionTargetBytes, limitBytes),
 ): Transcript | null {
-  if (transcript.bytes <= limitBytes) return transcript;
-  let bytes = transcript.bytes;
-  const messages = transcript.messages.map((message) => {
-    if (bytes <= targetBytes || message.role !== 'tool') return message;
+  const over = transcript.bytes > limitBytes ? transcript.bytes - targetBytes : 0;
+  const lean = elideImages(transcript.messages, over, bytesOf);
+  if (over === 0 && lean.messages === transcript.messages) return transcript;
+  let bytes = transcript.bytes - lean.savedBytes;
+  const messages = lean.messages.map((message) => {
+    if (over === 0 || bytes <= targetBytes || message.role !== 'tool') return message;
     const elided: ChatMessage = { ...message, content: elisionNote(message.content) };
     const saved = bytesOf(message) - bytesOf(elided);
     if (saved <= 0) return message;

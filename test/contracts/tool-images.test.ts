@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { ChatMessage } from '../../contracts/chat-messages.ts';
-import { imageTotals, withoutImages } from '../../contracts/tool-images.ts';
+import { bytesAsText, imageTotals, tokensPerImage, withoutImages } from '../../contracts/tool-images.ts';
 
 const image = (data: string) => ({ mimeType: 'image/png', data });
 const result = (...data: string[]): ChatMessage => ({
@@ -20,6 +20,17 @@ describe('images of a transcript', () => {
     ];
     expect(imageTotals(messages)).toEqual({ count: 3, bytes: 16 });
     expect(imageTotals([])).toEqual({ count: 0, bytes: 0 });
+  });
+
+  it('are estimated at a fixed number of tokens each, however large they are', () => {
+    const sized = (bytes: number) => {
+      const messages = [result('A'.repeat(bytes), 'A'.repeat(bytes))];
+      return bytesAsText({ messages, bytes: JSON.stringify(messages).length }, 4);
+    };
+    expect(sized(400_000)).toBe(sized(4));
+    expect(sized(4)).toBeGreaterThan(2 * tokensPerImage * 4);
+    expect(sized(4)).toBeLessThan(2 * tokensPerImage * 4 + 300);
+    expect(bytesAsText({ messages: [{ role: 'user', content: 'look' }], bytes: 33 }, 4)).toBe(33);
   });
 
   it('leave a line that says why they are gone, and every other message as it is', () => {
