@@ -4,7 +4,7 @@
  * an API's request splits into items is the API's to say. Pure; keeps none of the text, so a held turn
  * costs no more than these few strings.
  */
-import { createHash, hash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { NotText } from './inlined-data.ts';
 
 export interface Conversation {
@@ -78,29 +78,33 @@ function beginnings(
   items: readonly ConversationItem[],
   previousResponse: string | null,
 ): Pick<Conversation, 'whole' | 'answered' | 'toolResults'> {
-  const replies = items.flatMap((item, index) => (item.beginsReply ? [index] : []));
-  const wanted = new Set(replies.slice(-maxAnswered));
-  const lastReply = replies.at(-1);
-  const running = createHash('sha256');
-  // Short requests that go on from different responses look alike and are not.
-  if (previousResponse !== null) running.update(`${JSON.stringify(previousResponse)}\n`);
+  // Each digest stands for all before it; one call a reply costs far less than a hash object that is copied.
+  let before = previousResponse === null ? '' : `${JSON.stringify(previousResponse)}\n`;
+  let since = '';
   const answered: string[] = [];
   let beforeLastReply: string | null = null;
-  items.forEach(({ text }, index) => {
-    if (wanted.has(index)) {
-      const digest = running.copy().digest('base64url');
-      if (index > 0) answered.push(digest);
-      if (index === lastReply) beforeLastReply = digest;
+  let lastReply: number | undefined;
+  for (const [index, { text, beginsReply }] of items.entries()) {
+    if (beginsReply) {
+      before = digestOf(before, since);
+      since = '';
+      if (index > 0) answered.push(before);
+      beforeLastReply = before;
+      lastReply = index;
     }
-    running.update(text).update('\n');
-  });
+    since += `${text}\n`;
+  }
   const results = lastReply === undefined ? [] : items.slice(lastReply + 1);
   const ids = results.flatMap((item) => item.resultIds).slice(0, maxToolIds);
   return {
-    whole: running.digest('base64url'),
-    answered: answered.toReversed(),
+    whole: digestOf(before, since),
+    answered: answered.slice(-maxAnswered).toReversed(),
     toolResults: beforeLastReply === null || ids.length === 0 ? null : { before: beforeLastReply, ids },
   };
+}
+
+function digestOf(before: string, text: string): string {
+  return hash('sha256', `${before}\n${text}`, 'base64url');
 }
 
 function estimateTokens(head: string, items: readonly ConversationItem[]): number {
