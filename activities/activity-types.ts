@@ -3,7 +3,7 @@
  * types, so nothing of an activity's code reaches them. No input carries a transcript or tool schemas;
  * a model turn reads both by query from its own workflow.
  */
-import type { AssistantMessage } from '../contracts/chat-messages.ts';
+import type { AssistantMessage, ToolImage } from '../contracts/chat-messages.ts';
 import type { DescribedRun } from '../contracts/run-tree.ts';
 import type { ServiceClass } from '../contracts/service-class.ts';
 import type { ToolListing } from '../contracts/tool-listing.ts';
@@ -69,6 +69,8 @@ export interface ModelTurnResult {
 
 export interface CallToolInput {
   readonly callId: string;
+  /** The model that gets the result: images are kept only for one that takes them. */
+  readonly model: string | null;
   readonly server: string;
   /** The server's own name of the tool. */
   readonly serverTool: string;
@@ -81,6 +83,8 @@ export interface CallToolInput {
 export interface CallToolResult {
   /** What the model reads. */
   readonly content: string;
+  /** Beside it, for a model that takes images; absent: none. */
+  readonly images?: readonly ToolImage[];
   /** The tool said that it failed, or it could not be asked. */
   readonly failed: boolean;
   readonly toolMs: number;

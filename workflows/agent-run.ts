@@ -88,7 +88,7 @@ export async function agentRun(given: unknown): Promise<RunResult> {
           break;
         case 'run-tools':
           publish();
-          last = { kind: 'tools', answers: await runTools(step.calls, { ...roundOf(state.input), desk }) };
+          last = { kind: 'tools', answers: await runTools(step.calls, { ...roundOf(state), desk }) };
           break;
         case 'finish':
           state = endRun(state, 'Completed', null);
@@ -157,8 +157,8 @@ async function runTurn(state: RunState, turn: number, offerTools: boolean) {
   return await modelActivities.modelTurn.executeWithOptions({ summary }, [turnInput]);
 }
 
-function roundOf({ parallelToolCalls, approveTools }: RunInput) {
-  return { parallel: parallelToolCalls, approveTools };
+function roundOf({ model, input: { parallelToolCalls, approveTools } }: RunState) {
+  return { parallel: parallelToolCalls, approveTools, model };
 }
 
 /** Does `work` once for all who ask in the same breath: a batch of calls opens its approvals together. */

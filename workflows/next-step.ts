@@ -3,7 +3,7 @@
  * out. Pure; the workflow only carries steps out. Approvals will be one more kind of step.
  */
 import type { ModelTurnResult, TurnCall } from '../activities/activity-types.ts';
-import type { ChatMessage } from '../contracts/chat-messages.ts';
+import type { ChatMessage, ToolImage } from '../contracts/chat-messages.ts';
 import { runFailureTypes } from '../contracts/run-names.ts';
 import type { ListedTool } from '../contracts/tool-listing.ts';
 import { textDigest } from '../contracts/transcript-digest.ts';
@@ -28,6 +28,8 @@ export type PlannedCall =
 export interface AnsweredCall {
   readonly id: string;
   readonly content: string;
+  /** Absent: none. */
+  readonly images?: readonly ToolImage[];
   readonly failed: boolean;
   readonly toolMs: number;
 }
@@ -161,6 +163,7 @@ function afterTools(state: RunState, answers: readonly AnsweredCall[]): Advance 
     role: 'tool',
     tool_call_id: answer.id,
     content: answer.content,
+    ...(answer.images === undefined ? {} : { images: [...answer.images] }),
   }));
   return nextTurn({
     ...state,

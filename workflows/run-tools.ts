@@ -12,6 +12,8 @@ import type { AnsweredCall, PlannedCall } from './next-step.ts';
 export interface ToolRound {
   /** Whether the calls run side by side. */
   readonly parallel: boolean;
+  /** Who gets the results. */
+  readonly model: string | null;
   /** Tools whose calls wait for the user, whatever their annotations say. */
   readonly approveTools: readonly string[];
   readonly desk: ApprovalDesk;
@@ -28,10 +30,13 @@ export async function runTools(calls: readonly PlannedCall[], round: ToolRound):
 async function answerCall(call: PlannedCall, round: ToolRound): Promise<AnsweredCall> {
   if (call.kind === 'refuse') return failed(call.id, call.text);
   const allowed = !needsApproval(call.tool, round.approveTools) || (await round.desk.ask(call));
-  return allowed ? await runCall(call) : failed(call.id, declinedText);
+  return allowed ? await runCall(call, round.model) : failed(call.id, declinedText);
 }
 
-async function runCall(call: Extract<PlannedCall, { kind: 'run' }>): Promise<AnsweredCall> {
+async function runCall(
+  call: Extract<PlannedCall, { kind: 'run' }>,
+  model: string | null,
+): Promise<AnsweredCall> {
   const { tool } = call;
   const repeatable = tool.annotations.readOnlyHint === true || tool.annotations.idempotentHint === true;
   const { callTool } = repeatable ? repeatableActivities : onceActivities;
@@ -39,6 +44,7 @@ async function runCall(call: Extract<PlannedCall, { kind: 'run' }>): Promise<Ans
     const result = await callTool.executeWithOptions({ summary: call.name }, [
       {
         callId: call.id,
+        model,
         server: tool.server,
         serverTool: tool.serverTool,
         arguments: call.arguments,
