@@ -35,7 +35,7 @@ export interface Activities {
 const toolListLimit = 16_000_000;
 
 export function createActivities(deps: ActivitiesDeps): Activities {
-  const models = createModelClient(deps.proxyUrl, deps.token);
+  const models = createModelClient(deps.proxyUrl, deps.token, deps.logger);
   const tools = createToolRegistry(deps.toolServers, { logger: deps.logger });
   const transcripts = createTranscriptCache();
   const toolLists = createWeightedCache<readonly ListedTool[]>(toolListLimit);
@@ -49,7 +49,11 @@ export function createActivities(deps: ActivitiesDeps): Activities {
   return {
     activities: {
       modelTurn,
-      callTool: createCallTool({ tools, transcripts }),
+      callTool: createCallTool({
+        tools,
+        transcripts,
+        takesImages: async (model) => await models.takesImages(model),
+      }),
       async listTools(names) {
         const listing = await tools.list(names, cancellationSignal());
         const text = JSON.stringify(listing.tools);

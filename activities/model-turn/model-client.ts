@@ -1,9 +1,10 @@
 /**
  * Streams one model turn through the proxy with the `openai` package. It turns every failure into an
- * {@link UpstreamFailure}; what that means for the run is `classify-failure.ts`. It never retries: the
+ * `UpstreamFailure`; what that means for the run is `classify-failure.ts`. It never retries: the
  * activity's own retries are the only ones, so that one failed turn is one request. The one thing it sends
- * again, changed, is a turn that was refused for the ids of its tool calls.
+ * again, changed, is a turn whose form its engine does not take (`engine-manners.ts`).
  */
+import type { Logger } from 'pino';
 import OpenAI, { APIConnectionError, APIError } from 'openai';
 import { z } from 'zod';
 import { Agent, fetch as undiciFetch, type RequestInit as UndiciRequestInit } from 'undici';
@@ -12,10 +13,12 @@ import { readRefusal } from '../../contracts/engine-refusal.ts';
 import { requestHeaders, responseHeaders } from '../../contracts/headers.ts';
 import type { ListedTool } from '../../contracts/tool-listing.ts';
 import { engineSchema } from '../tool-calls/engine-schema.ts';
-import { wantsStrictCallIds, withStrictCallIds } from '../tool-calls/strict-call-ids.ts';
-import type { UpstreamFailure } from './classify-failure.ts';
+import { chatParams } from './chat-params.ts';
 import { nameProxyDeath } from './proxy-death.ts';
 import { createReplyCollector, type CollectedReply } from './collect-reply.ts';
+import { createEngineManners, type SentForm } from './engine-manners.ts';
+import { ModelTurnError } from './model-turn-error.ts';
+import { createPoolModels } from './pool-models.ts';
 import { usableEvents } from './usable-events.ts';
 
 export interface TurnRequest {
@@ -39,21 +42,13 @@ export interface TurnReply {
   readonly heldMs: number;
 }
 
-export class ModelTurnError extends Error {
-  override readonly name = 'ModelTurnError';
-  readonly failure: UpstreamFailure;
-
-  constructor(failure: UpstreamFailure) {
-    super(failure.message);
-    this.failure = failure;
-  }
-}
-
 export interface ModelClient {
   /** @throws ModelTurnError for every failure but an abort, which throws what the signal threw. */
   stream(request: TurnRequest, signal: AbortSignal): Promise<TurnReply>;
   /** Tells the proxy that the run is over. @throws ModelTurnError */
   endRun(runId: string, signal: AbortSignal): Promise<void>;
+  /** Whether `model` takes images; null: the pool cannot be asked. Never throws. */
+  takesImages(model: string): Promise<boolean | null>;
   close(): Promise<void>;
 }
 
@@ -68,11 +63,19 @@ const silentStreamMs = 660_000;
  * @param proxyUrl root of the proxy, without `/v1`.
  * @param token what the services send to each other; null: nothing.
  */
-export function createModelClient(proxyUrl: string, token: string | null = null): ModelClient {
+export function createModelClient(
+  proxyUrl: string,
+  token: string | null = null,
+  logger?: Logger,
+): ModelClient {
   const agent = new Agent({ headersTimeout: 0, bodyTimeout: silentStreamMs, connect: { timeout: 5_000 } });
   const fetchThroughAgent = (url: string, init: UndiciRequestInit) =>
     undiciFetch(url, { ...init, headers: withToken(init.headers, token), dispatcher: agent });
-  const strictIdModels = new Set<string>();
+  const pool = createPoolModels(async (signal) => {
+    const response = await fetchThroughAgent(`${proxyUrl}/v1/models`, { signal });
+    return await response.json();
+  });
+  const manners = createEngineManners({ pool, logger });
   const askProxy = async (signal: AbortSignal): Promise<void> => {
     const answer = await fetchThroughAgent(`${proxyUrl}/healthz`, { signal });
     await answer.body?.cancel();
@@ -80,17 +83,18 @@ export function createModelClient(proxyUrl: string, token: string | null = null)
   return {
     async stream(request, signal) {
       try {
-        return await streamWithUsableIds(
-          strictIdModels,
+        return await manners.send(
           request,
-          async (usable) => await streamTurn(proxyUrl, fetchThroughAgent, usable, signal),
+          async (form) => await streamTurn(proxyUrl, fetchThroughAgent, request, form, signal),
         );
       } catch (error) {
         if (!(error instanceof ModelTurnError)) throw error;
         throw new ModelTurnError(await nameProxyDeath(error.failure, askProxy));
       }
     },
+    takesImages: async (model) => await pool.takesImages(model),
     async endRun(runId, signal) {
+      manners.forget(runId);
       const url = `${proxyUrl}/v1/runs/${encodeURIComponent(runId)}`;
       try {
         const response = await fetchThroughAgent(url, { method: 'DELETE', signal });
@@ -114,31 +118,6 @@ export function createModelClient(proxyUrl: string, token: string | null = null)
   };
 }
 
-/** Models whose engine is known to take only strict ids; there are no more than a pool has. */
-const mostStrictIdModels = 1_000;
-
-/**
- * Streams a turn, once more where its engine refuses the ids of its tool calls: with ids that it takes,
- * as every later turn of that model goes out.
- */
-async function streamWithUsableIds(
-  strictIdModels: Set<string>,
-  request: TurnRequest,
-  stream: (request: TurnRequest) => Promise<TurnReply>,
-): Promise<TurnReply> {
-  const strict = (): TurnRequest => ({ ...request, messages: withStrictCallIds(request.messages) });
-  const name = request.model ?? '';
-  if (strictIdModels.has(name)) return await stream(strict());
-  try {
-    return await stream(request);
-  } catch (error) {
-    const failure = error instanceof ModelTurnError ? error.failure : null;
-    if (failure?.kind !== 'status' || !wantsStrictCallIds(failure.status, failure.message)) throw error;
-    if (strictIdModels.size < mostStrictIdModels) strictIdModels.add(name);
-    return await stream(strict());
-  }
-}
-
 /** In place of the key that the openai package insists on. */
 function withToken(given: UndiciRequestInit['headers'], token: string | null): Record<string, string> {
   const headers = new Headers(given as ConstructorParameters<typeof Headers>[0]);
@@ -153,6 +132,7 @@ async function streamTurn(
   proxyUrl: string,
   agentFetch: AgentFetch,
   request: TurnRequest,
+  form: SentForm,
   signal: AbortSignal,
 ): Promise<TurnReply> {
   const watch: StreamWatch = { answered: false, heldMs: 0, sawDone: false, errorBody: '' };
@@ -161,7 +141,8 @@ async function streamTurn(
   const headers = identity(request);
   try {
     const model = request.model ?? (await firstModel(client, signal));
-    const stream = await client.chat.completions.create(completionBody(request, model), { headers, signal });
+    const body = completionBody(request, form, model);
+    const stream = await client.chat.completions.create(body, { headers, signal });
     const collector = createReplyCollector();
     for await (const chunk of stream) {
       if (collector.add(chunk) > longestReply) throw replyTooLarge();
@@ -249,10 +230,14 @@ function identity(request: TurnRequest): Record<string, string> {
   };
 }
 
-function completionBody(request: TurnRequest, model: string): OpenAI.ChatCompletionCreateParamsStreaming {
+function completionBody(
+  request: TurnRequest,
+  { messages, bridged }: SentForm,
+  model: string,
+): OpenAI.ChatCompletionCreateParamsStreaming {
   return {
     model,
-    messages: [...request.messages] as OpenAI.ChatCompletionMessageParam[],
+    messages: chatParams(messages, bridged),
     stream: true,
     stream_options: { include_usage: true },
     ...(request.maxTokens > 0 ? { max_tokens: request.maxTokens } : {}),

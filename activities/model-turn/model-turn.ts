@@ -12,7 +12,8 @@ import { withHeartbeat } from '../heartbeat.ts';
 import type { ValidateArguments } from '../tool-calls/validate-arguments.ts';
 import type { WeightedCache } from '../weighted-cache.ts';
 import { boundedTries, classifyFailure } from './classify-failure.ts';
-import { ModelTurnError, type ModelClient, type TurnReply } from './model-client.ts';
+import type { ModelClient, TurnReply } from './model-client.ts';
+import { ModelTurnError } from './model-turn-error.ts';
 import { readReply } from './read-reply.ts';
 import type { TranscriptCache } from './transcript-cache.ts';
 

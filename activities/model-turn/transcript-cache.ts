@@ -3,10 +3,17 @@
  * the results of that reply's calls as they come in. It answers only with exactly what the workflow asks
  * for, proved by digest; everything else is a miss, and the turn queries its workflow.
  */
-import type { AssistantMessage, ChatMessage } from '../../contracts/chat-messages.ts';
+import type { AssistantMessage, ChatMessage, ToolImage } from '../../contracts/chat-messages.ts';
+import { imagesOf } from '../../contracts/tool-images.ts';
 import { transcriptDigest } from '../../contracts/transcript-digest.ts';
 import type { TranscriptReference, TurnCall } from '../activity-types.ts';
 import { createWeightedCache } from '../weighted-cache.ts';
+
+/** What a call was answered with. */
+export interface Answer {
+  readonly content: string;
+  readonly images?: readonly ToolImage[];
+}
 
 export interface TranscriptCache {
   find(runId: string, reference: TranscriptReference): readonly ChatMessage[] | null;
@@ -18,7 +25,7 @@ export interface TranscriptCache {
     calls: readonly TurnCall[],
   ): void;
   /** After a tool call of the last reply. */
-  answered(runId: string, callId: string, content: string): void;
+  answered(runId: string, callId: string, answer: Answer): void;
   forget(runId: string): void;
 }
 
@@ -28,11 +35,14 @@ const cacheLimit = 64_000_000;
 interface Remembered {
   readonly messages: readonly ChatMessage[];
   readonly reply: AssistantMessage;
-  readonly answers: Map<string, string>;
+  readonly answers: ReadonlyMap<string, Answer>;
 }
 
 export function createTranscriptCache(limit: number = cacheLimit): TranscriptCache {
   const runs = createWeightedCache<Remembered>(limit);
+  const remember = (runId: string, run: Remembered): void => {
+    runs.set(runId, run, weightOf([...run.messages, run.reply, ...answersOf(run)]));
+  };
   return {
     find(runId, reference) {
       const known = runs.get(runId);
@@ -43,12 +53,17 @@ export function createTranscriptCache(limit: number = cacheLimit): TranscriptCac
     },
     replied(runId, sent, reply, calls) {
       const answers = new Map(
-        calls.flatMap((call) => (call.refusal === undefined ? [] : [[call.id, call.refusal.text]])),
+        calls.flatMap((call) =>
+          call.refusal === undefined ? [] : [[call.id, { content: call.refusal.text }]],
+        ),
       );
-      runs.set(runId, { messages: sent, reply, answers }, weightOf(sent) + weightOf([reply]));
+      remember(runId, { messages: sent, reply, answers });
     },
-    answered(runId, callId, content) {
-      runs.get(runId)?.answers.set(callId, content);
+    answered(runId, callId, { content, images }) {
+      const known = runs.get(runId);
+      if (known === undefined) return;
+      const answer = { content, ...(images === undefined ? {} : { images }) };
+      remember(runId, { ...known, answers: new Map([...known.answers, [callId, answer]]) });
     },
     forget: (runId) => runs.delete(runId),
   };
@@ -56,8 +71,10 @@ export function createTranscriptCache(limit: number = cacheLimit): TranscriptCac
 
 function answersOf({ reply, answers }: Remembered): ChatMessage[] {
   return (reply.tool_calls ?? []).flatMap((call): ChatMessage[] => {
-    const content = answers.get(call.id);
-    return content === undefined ? [] : [{ role: 'tool', tool_call_id: call.id, content }];
+    const answer = answers.get(call.id);
+    if (answer === undefined) return [];
+    const images = answer.images === undefined ? {} : { images: [...answer.images] };
+    return [{ role: 'tool', tool_call_id: call.id, content: answer.content, ...images }];
   });
 }
 
@@ -65,6 +82,7 @@ function weightOf(messages: readonly ChatMessage[]): number {
   return messages.reduce((sum, message) => {
     const calls = message.role === 'assistant' ? (message.tool_calls ?? []) : [];
     const callUnits = calls.reduce((units, call) => units + call.function.arguments.length, 0);
-    return sum + (message.content?.length ?? 0) + callUnits + 100;
+    const imageUnits = imagesOf(message).reduce((units, image) => units + image.data.length, 0);
+    return sum + (message.content?.length ?? 0) + callUnits + imageUnits + 100;
   }, 0);
 }

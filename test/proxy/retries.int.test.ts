@@ -2,7 +2,8 @@
 import OpenAI, { APIError } from 'openai';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { createModelClient, ModelTurnError } from '../../activities/model-turn/model-client.ts';
+import { createModelClient } from '../../activities/model-turn/model-client.ts';
+import { ModelTurnError } from '../../activities/model-turn/model-turn-error.ts';
 import { caseFile } from '../case-file.ts';
 import { nothingLeft, startRealStack, type RealStack } from './real-stack.ts';
 import type { EngineCall } from './scripted-engine.ts';

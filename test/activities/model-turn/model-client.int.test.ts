@@ -2,11 +2,11 @@ import { afterEach, describe, expect, it } from 'vitest';
 import type { UpstreamFailure } from '../../../activities/model-turn/classify-failure.ts';
 import {
   createModelClient,
-  ModelTurnError,
   type ModelClient,
   type TurnReply,
   type TurnRequest,
 } from '../../../activities/model-turn/model-client.ts';
+import { ModelTurnError } from '../../../activities/model-turn/model-turn-error.ts';
 import { chunk, doneEvent, startFakeModel, usageChunk, type FakeModel, type Script } from '../fake-model.ts';
 
 const request: TurnRequest = {

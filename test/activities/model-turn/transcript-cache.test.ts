@@ -28,8 +28,8 @@ describe('the transcript cache', () => {
     ]);
     const next = [task, reply, result('a', '1'), result('b', '2')];
     expect(cache.find('run', reference(next))).toBeNull();
-    cache.answered('run', 'b', '2');
-    cache.answered('run', 'a', '1');
+    cache.answered('run', 'b', { content: '2' });
+    cache.answered('run', 'a', { content: '1' });
     expect(cache.find('run', reference(next))).toEqual(next);
   });
 
@@ -39,7 +39,7 @@ describe('the transcript cache', () => {
       { id: 'a', name: 'x', refusal: { kind: 'unknown-tool', text: 'Error: no' } },
       { id: 'b', name: 'lookup' },
     ]);
-    cache.answered('run', 'b', '2');
+    cache.answered('run', 'b', { content: '2' });
     const next = [task, reply, result('a', 'Error: no'), result('b', '2')];
     expect(cache.find('run', reference(next))).toEqual(next);
   });

@@ -30,7 +30,7 @@ describe('a tool result as the model reads it', () => {
     });
     expect(content).not.toContain(data);
     expect(content).toBe(
-      'a plot:\n[image, image/png, 6 bytes: not shown]\n[resource file:///a.bin, application/octet-stream, 6 bytes: not shown]\n[resource file:///b.txt: b]\nsee',
+      'a plot:\n[image/png, 6 bytes, left out: this model takes no images]\n[resource file:///a.bin, application/octet-stream, 6 bytes, left out: no text]\n[resource file:///b.txt: b]\nsee',
     );
   });
 
@@ -59,7 +59,7 @@ describe('a tool result as the model reads it', () => {
     expect(renderResult(resource('text/plain')).content).toBe('größe: 3');
     expect(renderResult(resource('application/ld+json')).content).toBe('größe: 3');
     expect(renderResult(resource('text/plain', '/////w==')).content).toBe(
-      '[resource mem:a, text/plain, 4 bytes: not shown]',
+      '[resource mem:a, text/plain, 4 bytes, left out: no text]',
     );
   });
 

@@ -4,10 +4,10 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import {
   createModelClient,
-  ModelTurnError,
   type ModelClient,
   type TurnRequest,
 } from '../../../activities/model-turn/model-client.ts';
+import { ModelTurnError } from '../../../activities/model-turn/model-turn-error.ts';
 import { readReply } from '../../../activities/model-turn/read-reply.ts';
 import {
   strictCallIdPattern,
