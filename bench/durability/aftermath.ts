@@ -23,12 +23,13 @@ export interface Aftermath {
   readonly clientCalls: Fates;
   /** Runs that stood still, over all kills. */
   readonly stopped: number;
-  /** Milliseconds until a run that stood still went on; the slowest only where no other part died meanwhile. */
+  /** Milliseconds until a run that stood still went on, where no other part died or was down meanwhile. */
   readonly goOnMs: {
     readonly median: number | null;
     readonly slowest: number | null;
+    /** With whatever else died meanwhile. */
     readonly slowestOfSeveral: number | null;
-    /** Runs that `slowest` is of. */
+    /** Runs that these are of. */
     readonly alone: number;
   };
 }
@@ -50,7 +51,7 @@ export function aftermathOf(seen: Observations, transcripts: Transcripts): reado
       clientCalls: addFates(kills.map((kill) => fatesOfClientCalls(kill, seen.clientCalls))),
       stopped: stops.length,
       goOnMs: {
-        median: median(all),
+        median: median(alone),
         slowest: largest(alone),
         slowestOfSeveral: largest(all),
         alone: alone.length,
