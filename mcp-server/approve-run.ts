@@ -94,9 +94,14 @@ function firstDecision(error: unknown): DecidedApproval | null {
   return decidedApprovalSchema.parse(failure.details?.[0]);
 }
 
+function isTimeout(error: unknown): boolean {
+  return error instanceof WorkflowUpdateRPCTimeoutOrCancelledError;
+}
+
 function refusal(error: unknown, { handle }: RunView): unknown {
   const cause = { cause: error };
-  if (error instanceof WorkflowUpdateRPCTimeoutOrCancelledError) {
+  // Temporal itself has just answered, so it is the worker that has not.
+  if (isTimeout(error) || (error instanceof UserFault && isTimeout(error.cause))) {
     const words = `no worker answered for ${handle} in time, so it is not known whether the decision was taken; look at status in a moment and approve again if the call still waits (a decision counts once)`;
     return new UserFault('busy', words, cause);
   }

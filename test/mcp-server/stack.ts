@@ -5,7 +5,7 @@
 import { randomUUID } from 'node:crypto';
 import { Client, Connection } from '@temporalio/client';
 import { pino } from 'pino';
-import { createWorker, type FermataWorker } from '../../activities/create-worker.ts';
+import { createWorker, type FermataWorker, type WorkerConfig } from '../../activities/create-worker.ts';
 import { openAccess, type Access } from '../../auth/access.ts';
 import { configFileSchema } from '../../contracts/config-file.ts';
 import {
@@ -38,6 +38,9 @@ export interface HeldTask {
 export interface Stack {
   readonly temporal: Client;
   readonly server: McpServerHandle;
+  /** The one that the stack starts with. */
+  readonly worker: FermataWorker;
+  readonly workerConfig: WorkerConfig;
   readonly mcpUrl: string;
   readonly proxyUrl: string;
   readonly schedulerUrl: string;
@@ -91,23 +94,19 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     await createProxy({ host, port: 0, schedulerUrl: scheduler.url }, { logger, environment: {}, access }),
   );
   const taskQueue = `mcp-server-${randomUUID()}`;
+  const workerConfig: WorkerConfig = {
+    host,
+    port: 0,
+    temporal: { address: options.temporalAddress, namespace: 'default' },
+    taskQueue,
+    proxyUrl: proxy.url,
+    token: access.serviceToken,
+    toolServers: file.tools.mcpServers,
+    workflowBundle: { codePath: options.workflowBundlePath },
+  };
   const startWorker = async (address: string): Promise<FermataWorker> =>
-    keep(
-      await createWorker(
-        {
-          host,
-          port: 0,
-          temporal: { address, namespace: 'default' },
-          taskQueue,
-          proxyUrl: proxy.url,
-          token: access.serviceToken,
-          toolServers: file.tools.mcpServers,
-          workflowBundle: { codePath: options.workflowBundlePath },
-        },
-        { logger },
-      ),
-    );
-  await startWorker(options.temporalAddress);
+    keep(await createWorker({ ...workerConfig, temporal: { address, namespace: 'default' } }, { logger }));
+  const worker = await startWorker(options.temporalAddress);
   const connection = keep(await Connection.connect({ address: options.temporalAddress }));
   const config: McpServerConfig = {
     host,
@@ -123,6 +122,8 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   return {
     temporal: new Client({ connection }),
     server,
+    worker,
+    workerConfig,
     mcpUrl: `${server.url}/mcp`,
     proxyUrl: proxy.url,
     schedulerUrl: scheduler.url,
