@@ -30,7 +30,11 @@ export interface WorkerConfig {
   readonly toolServers: ToolServers;
   /** Absent: the workflows are bundled at start, which takes some seconds. */
   readonly workflowBundle?: { readonly codePath: string };
+  /** Activities that run at once, so turns and tool calls; default 500: they wait, they do not compute. */
+  readonly activitySlots?: number;
 }
+
+const defaultActivitySlots = 500;
 
 export interface FermataWorker {
   readonly url: string;
@@ -105,8 +109,7 @@ function workerOptions(config: WorkerConfig, parts: WorkerParts): WorkerOptions 
     workflowBundle: parts.workflowBundle,
     activities: parts.activities.activities,
     interceptors: { activity: [parts.metrics.interceptor] },
-    // Activities wait for models and tools, they do not compute.
-    maxConcurrentActivityTaskExecutions: 500,
+    maxConcurrentActivityTaskExecutions: config.activitySlots ?? defaultActivitySlots,
     // A cancel reaches an activity with its next heartbeat; throttled ones would wait for it.
     maxHeartbeatThrottleInterval: '2 seconds',
     // After a worker was killed its runs do not wait longer than this for another one.
