@@ -27,6 +27,9 @@ export const spawnChildrenUpdate = 'spawnChildren';
 /** Update of a `run-tree` that cancels a run and everything below it; argument: `CancelSubtree`. */
 export const cancelSubtreeUpdate = 'cancelSubtree';
 
+/** Signal that does the same, for a moment in which no worker answers. */
+export const cancelSubtreeSignal = 'cancelSubtreeLater';
+
 /** Query that returns a `TreeState`. */
 export const treeQuery = 'tree';
 
@@ -39,6 +42,11 @@ export const maxTreeDepth = 8;
 export const maxTreeRuns = 1_000;
 /** Runs that one caller may have at work at once, in all its trees. */
 export const defaultMaxRunning = 100;
+
+/** Said at that limit, wherever it is noticed. */
+export function callerFullText(maxRunning: number): string {
+  return `you have ${maxRunning} runs at work, the most that one caller may have at once; await some of them or cancel one, then spawn again`;
+}
 
 /** Memo entry of a run by which a repeated start with another body is told from a true repeat. */
 export const requestMemoKey = 'request';

@@ -30,8 +30,11 @@ export function handleFor(caller: Caller, requestId: string): Handle {
   return toHandle(createHash('sha256').update(key).digest());
 }
 
-/** What a repeated start is compared by: everything that was asked for, not who asked or how it is traced. */
-export function requestHash(input: RunInput): string {
+/**
+ * What a repeated start is compared by: everything that was asked for, not who asked or how it is traced.
+ * @param parent null: it was asked for as a root.
+ */
+export function requestHash(input: RunInput, parent: Handle | null = null): string {
   const {
     task,
     model,
@@ -41,6 +44,8 @@ export function requestHash(input: RunInput): string {
     maxToolCalls,
     maxTokens,
     parallelToolCalls,
+    approveTools,
+    budget,
   } = input;
   const asked = [
     task,
@@ -51,6 +56,9 @@ export function requestHash(input: RunInput): string {
     maxToolCalls,
     maxTokens,
     parallelToolCalls,
+    approveTools,
+    [budget?.tokens ?? null, budget?.toolCalls ?? null, budget?.seconds ?? null],
+    parent,
   ];
   return createHash('sha256').update(JSON.stringify(asked)).digest('hex').slice(0, 32);
 }

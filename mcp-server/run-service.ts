@@ -3,15 +3,18 @@
  * two doors to this one service. It holds no state of a run; Temporal does.
  */
 import type { DecideRequest, DecideResponse } from '../contracts/decide.ts';
+import { defaultMaxRunning } from '../contracts/run-names.ts';
 import type { ToolListing } from '../contracts/tool-listing.ts';
 import { ApprovalLooks, type ApprovalLooksOptions } from './approval-looks.ts';
 import { approveRun, type ApproveOutcome } from './approve-run.ts';
 import type { Asker } from './asker.ts';
 import { awaitRuns, type AwaitOutcome, type AwaitProgress } from './await-runs.ts';
+import { CallerLimit } from './caller-limit.ts';
 import { cancelRun, type CancelOutcome } from './cancel-run.ts';
 import { listRuns, type RunList } from './list-runs.ts';
 import { ProxyClient } from './proxy-client.ts';
 import { parseHandle, RunReader, unknownHandle } from './run-reader.ts';
+import { readFamily, type RunFamily } from './run-family.ts';
 import type { RunView } from './run-view.ts';
 import { RunWatches } from './run-watches.ts';
 import { SharedRead } from './shared-read.ts';
@@ -19,6 +22,7 @@ import { spawnRun, type SpawnedRun, type SpawnOrigin } from './spawn-run.ts';
 import type { SpawnRequest } from './spawn-request.ts';
 import { TemporalLink, type TemporalSettings } from './temporal-link.ts';
 import { createToolListing } from './tool-listing.ts';
+import { TreeClient } from './tree-client.ts';
 import { UserFault } from './user-fault.ts';
 
 export interface RunServiceConfig {
@@ -31,6 +35,10 @@ export interface RunServiceConfig {
   readonly temporalCallMs?: number | undefined;
   /** Milliseconds a worker has to list the tools. */
   readonly toolListingMs?: number | undefined;
+  /** Runs that one caller may have at work at once. Default 100. */
+  readonly maxRunning?: number | undefined;
+  /** Milliseconds without a running run after which the workflow of a tree ends. Default ten minutes. */
+  readonly treeIdleMs?: number | undefined;
   /** Milliseconds between two reports of progress. */
   readonly progressMs?: number | undefined;
   /** How a wait notices that nothing goes on without a decision. */
@@ -45,6 +53,12 @@ export interface AwaitQuery {
   readonly asker: Asker;
 }
 
+/** One run and what belongs to it. */
+export interface RunStanding {
+  readonly run: RunView;
+  readonly family: RunFamily;
+}
+
 export interface RunService {
   spawn(request: SpawnRequest, origin: SpawnOrigin): Promise<SpawnedRun>;
   /** @param report called every ten seconds while it waits. */
@@ -53,7 +67,7 @@ export interface RunService {
     signal: AbortSignal,
     report?: (progress: AwaitProgress) => Promise<void>,
   ): Promise<AwaitOutcome>;
-  status(handle: string, asker: Asker): Promise<RunView>;
+  status(handle: string, asker: Asker): Promise<RunStanding>;
   list(asker: Asker): Promise<RunList>;
   cancel(handle: string, reason: string | undefined, asker: Asker): Promise<CancelOutcome>;
   /** @param approvalId absent: the only open one. */
@@ -73,6 +87,8 @@ export interface RunService {
 }
 
 const modelsKeepMs = 10_000;
+const treeIdleMs = 600_000;
+const treeLimitMs = 15_000;
 
 /** Connects lazily: a service can be made before Temporal and the proxy are there. */
 export function createRunService(config: RunServiceConfig): RunService {
@@ -87,15 +103,24 @@ export function createRunService(config: RunServiceConfig): RunService {
   const readiness = new SharedRead(() => temporal.fault(), 0);
   const looks = new ApprovalLooks(reader, config.approvalLooks);
   const awaitDeps = { reader, watches, looks, progressMs: config.progressMs ?? 10_000 };
+  const trees = new TreeClient(temporal, {
+    taskQueue,
+    idleMs: config.treeIdleMs ?? treeIdleMs,
+    limitMs: config.temporalCallMs ?? treeLimitMs,
+  });
+  const limit = new CallerLimit(temporal, config.maxRunning ?? defaultMaxRunning);
+  const spawnDeps = { temporal, reader, taskQueue, models, toolListing, trees, limit };
   return {
-    spawn: (request, origin) =>
-      spawnRun({ temporal, reader, taskQueue, models, toolListing }, request, origin),
+    spawn: (request, origin) => spawnRun(spawnDeps, request, origin),
     await: async (query, signal, report) =>
       await awaitRuns(awaitDeps, { ...query, handles: parseHandles(query.handles) }, signal, report),
-    status: async (handle, asker) => await reader.read(parseHandle(handle), asker),
+    async status(handle, asker) {
+      const run = await reader.read(parseHandle(handle), asker);
+      return { run, family: await readFamily({ temporal, reader }, run, asker) };
+    },
     list: (asker) => listRuns(temporal, asker.caller),
     cancel: async (handle, reason, asker) =>
-      await cancelRun({ temporal, reader }, parseHandle(handle), reason, asker),
+      await cancelRun({ temporal, reader, trees }, parseHandle(handle), reason, asker),
     approve: async (handle, allow, approvalId, asker) =>
       await approveRun(
         { temporal, reader },

@@ -15,7 +15,9 @@ import type { ApproveOutcome } from './approve-run.ts';
 import type { AwaitOutcome } from './await-runs.ts';
 import type { CancelOutcome } from './cancel-run.ts';
 import { answerBytes, cutTogether } from './fair-cut.ts';
+import { familyLines, structuredFamily } from './family-text.ts';
 import type { RunList } from './list-runs.ts';
+import type { RunStanding } from './run-service.ts';
 import type { RunView } from './run-view.ts';
 import type { SpawnedRun } from './spawn-run.ts';
 
@@ -124,7 +126,7 @@ export function tellSpawn(spawned: SpawnedRun): ToolAnswer {
   );
 }
 
-export function tellStatus(run: RunView): ToolAnswer {
+export function tellStatus({ run, family }: RunStanding): ToolAnswer {
   const { modelMs, toolMs, heldMs } = run.counters;
   const [partial = ''] = cutTogether([run.partial ?? '']);
   const [approvals = noneFitted] = fitApprovals([run.pendingApprovals], answerBytes / 2).lists;
@@ -136,6 +138,7 @@ export function tellStatus(run: RunView): ToolAnswer {
     `time: ${modelMs} ms in the model, ${toolMs} ms in tools, ${heldMs} ms held`,
     ...(run.status === 'Completed' ? ['await returns its result'] : body(run, partial)),
     ...approvalLines(approvals),
+    ...familyLines(run, family),
     ...(hint === null ? [] : [hint]),
   ];
   const { result: _, ...rest } = structuredRun(run, partial, approvals);
@@ -154,6 +157,7 @@ export function tellStatus(run: RunView): ToolAnswer {
       modelMs,
       toolMs,
       heldMs,
+      ...structuredFamily(family),
     },
   };
 }
@@ -169,6 +173,7 @@ export function tellList({ runs, more }: RunList): ToolAnswer {
         status: run.status,
         phase: run.phase,
         task: run.summary,
+        ...(run.parent === null ? {} : { parent: run.parent }),
         startedAt: run.startedAt,
         endedAt: run.endedAt,
       })),
@@ -177,12 +182,15 @@ export function tellList({ runs, more }: RunList): ToolAnswer {
   };
 }
 
-export function tellCancel({ handle, reached, status }: CancelOutcome): ToolAnswer {
+export function tellCancel({ handle, reached, status, later }: CancelOutcome): ToolAnswer {
+  const shut = later
+    ? 'No worker answers now: as soon as one does, what is below ends too (it is not counted here), and nothing can be spawned under it any more.'
+    : 'Nothing can be spawned under it any more.';
   const text =
     reached === 0
-      ? `${handle} had ended already (${status}); nothing was cancelled.`
-      : `${handle}: asked to end, ${plural(reached, 'run')} reached. await shows when it has ended, with its partial text.`;
-  return { text, structured: { handle, reached, status } };
+      ? `${handle} had ended already (${status}), and nothing below it was at work. ${shut}`
+      : `${handle}: asked to end, ${plural(reached, 'run')} reached, itself and those below it. ${shut} await shows when they have ended, with their partial texts.`;
+  return { text, structured: { handle, reached, status, ...(later ? { later } : {}) } };
 }
 
 export function tellApprove({ handle, accepted, decided, status }: ApproveOutcome): ToolAnswer {

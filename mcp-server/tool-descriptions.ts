@@ -12,6 +12,8 @@ Use it to fan out: when a job has parts that do not need each other (files to re
 
 The sub-agent sees only what you write in task (and system): put in everything it needs, and say what the answer should look like. It returns text; nothing of your conversation is visible to it.
 
+With parent (a handle) the new run belongs to that run: cancelling the parent ends it too, and the budget of the parent holds for both. The parent may have ended, but not been cancelled. A tree is at most 8 runs deep and has at most 1,000 runs; you may have 100 at work at once (over it spawn says so: await or cancel some).
+
 The run is stored before spawn answers. It survives restarts and goes on when you disconnect. If you may repeat the call (after an error or a timeout), pass a requestId: the same id gives the same run again instead of a second one.`,
 
   await: `Waits for runs started with spawn and returns their answers. Pass ALL the handles you are waiting for in one call: one await on many handles is the way, not one call for each.
@@ -24,9 +26,9 @@ Returns for each run: status (Running, AwaitingApproval, Completed, Failed, Canc
 
 Arguments are those of spawn. Returns what await returns, for at most 10 minutes; a run that takes longer goes on, and the answer says done: false with its handle: call await with it. If the call breaks off, the run goes on too; status without a handle lists it.`,
 
-  status: `Tells how runs stand, without waiting. With a handle: status, what it does now, its task, counts of turns, tool calls and tokens, and times. Without a handle: your newest runs with their handles (a run appears there about a second after spawn). To get the answer of a run, use await.`,
+  status: `Tells how runs stand, without waiting. With a handle: status, what it does now, its task, counts of turns, tool calls and tokens, and times; its parent and its children; and under subtree the totals of the run and everything below it. Without a handle: your newest runs with their handles (a run appears there about a second after spawn). To get the answer of a run, use await.`,
 
-  cancel: `Ends a run that is not needed any more; its model and tool calls are stopped. Returns how many runs it reached: 0 when the run had ended already. What the run had written so far stays and is shown as partial by await.`,
+  cancel: `Ends a run that is not needed any more and all runs below it (those spawned with it as parent, and theirs); their model and tool calls are stopped at once. Other runs go on. Returns how many runs it reached: 0 when all of them had ended already. Nothing can be spawned under a cancelled run any more. What the runs had written so far stays and is shown as partial by await; the reason is shown with each of them.`,
 
   approve: `Decides a tool call of a sub-agent that waits for the user: allow true makes the call, once, with exactly the arguments shown; allow false declines it, and the sub-agent goes on without it. Calls of destructive tools wait, and calls of tools named in approveTools of spawn.
 

@@ -9,14 +9,16 @@ import {
   ApplicationFailure,
   CancellationScope,
   condition,
-  continueAsNew,
   defineQuery,
+  defineSignal,
   defineUpdate,
+  makeContinueAsNewFunc,
   setCurrentDetails,
   setHandler,
   workflowInfo,
 } from '@temporalio/workflow';
 import {
+  cancelSubtreeSignal,
   cancelSubtreeUpdate,
   handlePattern,
   spawnChildrenUpdate,
@@ -40,6 +42,7 @@ import { entriesOf, isAtWork } from './run-tree/tree-state.ts';
 
 const spawnChildren = defineUpdate<readonly SpawnAnswer[], [readonly SpawnChild[]]>(spawnChildrenUpdate);
 const cancelSubtree = defineUpdate<CancelAnswer, [CancelSubtree]>(cancelSubtreeUpdate);
+const cancelLater = defineSignal<[CancelSubtree]>(cancelSubtreeSignal);
 const treeOf = defineQuery<TreeState>(treeQuery);
 
 /** Updates after which it continues as new: Temporal takes 2,000 of one execution. */
@@ -67,23 +70,28 @@ export async function runTree(input: RunTreeInput): Promise<TreeState> {
     setHandler(spawnChildren, async (requests) => await take(() => desk.spawn(requests)), {
       validator: (requests) => admit(faultOf(requests)),
     });
-    setHandler(cancelSubtree, async (request) => await take(() => desk.cancel(request)), {
+    setHandler(cancelSubtree, async (request) => await take(async () => desk.cancel(request)), {
       validator: ({ handle }) => admit(handlePattern.test(handle) ? null : 'handle: must be a handle'),
     });
+    setHandler(cancelLater, (request) => {
+      desk.cancel(request);
+    });
     cancelled.catch(() => {
-      void desk.cancel({
+      desk.cancel({
         handle: input.root,
         reason: cancelReason() ?? 'its tree was cancelled in Temporal',
       });
     });
     void ends.watch();
+    // Among versioned workers the next execution begins on the build that is current then.
+    const goOn = makeContinueAsNewFunc<typeof runTree>({ initialVersioningBehavior: 'AUTO_UPGRADE' });
     const quiet = (): boolean => allHandlersFinished() && isQuiet(children.tree);
     for (;;) {
       setCurrentDetails(describeTree(children.tree));
       await condition(() => quiet() || due());
       if (due()) {
         await condition(allHandlersFinished);
-        await continueAsNew<typeof runTree>({ ...input, state: children.tree });
+        await goOn({ ...input, state: children.tree });
       }
       const disturbed = await condition(() => !quiet() || due(), input.idleMs);
       if (!disturbed) return children.tree;

@@ -55,8 +55,17 @@ describe('the hash of a request', () => {
     { maxToolCalls: 1 },
     { maxTokens: 1 },
     { parallelToolCalls: true },
+    { approveTools: ['a'] },
+    { budget: { tokens: 1 } },
+    { budget: { toolCalls: 1 } },
+    { budget: { seconds: 1 } },
   ])('changes with what is asked for: %o', (over) => {
     expect(hash(over)).not.toBe(hash({}));
+  });
+
+  it('changes with the run that it belongs to', () => {
+    const input = runInputSchema.parse(base);
+    expect(requestHash(input, handleFor(ann, 'parent'))).not.toBe(requestHash(input));
   });
 
   it('does not change with who asks and how it is traced', () => {

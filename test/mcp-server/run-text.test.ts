@@ -47,6 +47,11 @@ function run(over: Partial<RunView> = {}): RunView {
   };
 }
 
+const alone = (one: RunView) => ({
+  children: [],
+  subtree: { runs: 1, atWork: 0, counters: one.counters },
+});
+
 const running = run({
   handle: second,
   status: 'Running',
@@ -151,7 +156,7 @@ describe('what the other tools tell', () => {
   });
 
   it('status: everything of a run but its answer', () => {
-    const { text, structured } = tellStatus(run());
+    const { text, structured } = tellStatus({ run: run(), family: alone(run()) });
     expect(structured).toMatchObject({
       handle: first,
       model: 'm',
@@ -160,7 +165,32 @@ describe('what the other tools tell', () => {
       parent: null,
     });
     expect(text + JSON.stringify(structured)).not.toContain('forty-two');
-    expect(tellStatus(cancelled).text).toContain('half a');
+    expect(tellStatus({ run: cancelled, family: alone(cancelled) }).text).toContain('half a');
+    expect(structured).toMatchObject({ children: [], subtree: { runs: 1, turns: 2 } });
+    expect(text).not.toContain('children');
+  });
+
+  it('status: the children, the run above, and the totals of all below, many of them counted only', () => {
+    const top = run({ root: second, parent: second });
+    const children = Array.from({ length: 130 }, (_, index) =>
+      run({
+        handle: `run_${String(index).padStart(22, '0')}` as Handle,
+        parent: first,
+        summary: `part ${index}`,
+      }),
+    );
+    const subtree = { runs: 140, atWork: 3, counters: { ...zeroCounters, turns: 777, heldMs: 5 } };
+    const { text, structured } = tellStatus({ run: top, family: { children, subtree } });
+    expect(text).toContain(`parent: ${second}`);
+    expect(text).toContain('140 runs, 3 at work, 777 turns');
+    expect(text).toContain('part 99');
+    expect(text).not.toContain('part 100');
+    expect(text).toContain('and 30 more');
+    expect(structured).toMatchObject({
+      moreChildren: 30,
+      subtree: { runs: 140, atWork: 3, turns: 777, heldMs: 5 },
+    });
+    expect(structured['children']).toHaveLength(100);
   });
 
   it('status: the list of runs, or that there is none', () => {
@@ -172,8 +202,13 @@ describe('what the other tools tell', () => {
   });
 
   it('cancel: how many runs it reached, and that a run had ended already', () => {
-    expect(tellCancel({ handle: first, reached: 1, status: 'Running' }).text).toContain('1 run reached');
-    const late = tellCancel({ handle: first, reached: 0, status: 'Completed' });
+    expect(tellCancel({ handle: first, reached: 1, status: 'Running', later: false }).text).toContain(
+      '1 run reached',
+    );
+    const later = tellCancel({ handle: first, reached: 1, status: 'Running', later: true });
+    expect(later.text).toContain('No worker answers now');
+    expect(later.structured).toMatchObject({ reached: 1, later: true });
+    const late = tellCancel({ handle: first, reached: 0, status: 'Completed', later: false });
     expect(late.text).toContain('had ended already (Completed)');
     expect(late.structured).toEqual({ handle: first, reached: 0, status: 'Completed' });
   });

@@ -1,5 +1,5 @@
 /** Whether a run may be started under a run of the tree, and in which words it is refused. Pure. */
-import { maxTreeDepth, maxTreeRuns } from '../../contracts/run-names.ts';
+import { callerFullText, maxTreeDepth, maxTreeRuns } from '../../contracts/run-names.ts';
 import type { SpawnChild, SpawnRefusal, TreeRun, TreeState } from '../../contracts/run-tree.ts';
 import { atWorkOf, closedAt, runOf } from './tree-state.ts';
 
@@ -33,13 +33,8 @@ export function judgeSpawn(tree: TreeState, request: SpawnChild): Judgement {
       `the tree of ${tree.root} has ${maxTreeRuns} runs, the most a tree can have; spawn without a parent to begin a new one`,
     );
   }
-  if (atWorkOf(tree, input.caller) >= maxRunning) return refuse('caller-full', callerFull(maxRunning));
+  if (atWorkOf(tree, input.caller) >= maxRunning) return refuse('caller-full', callerFullText(maxRunning));
   return { kind: 'start', run: newRun(request, parent.depth + 1) };
-}
-
-/** Said at this limit wherever it is noticed. */
-function callerFull(maxRunning: number): string {
-  return `you have ${maxRunning} runs at work, the most that one caller may have at once; await some of them or cancel one, then spawn again`;
 }
 
 function refuse(why: SpawnRefusal, message: string): Judgement {

@@ -32,7 +32,7 @@ export class TreeDesk {
     return await turn;
   }
 
-  async cancel({ handle, reason }: CancelSubtree): Promise<CancelAnswer> {
+  cancel({ handle, reason }: CancelSubtree): CancelAnswer {
     const { tree } = this.#children;
     if (runOf(tree, handle) === null) return { known: false, reached: 0 };
     const reached = subtreeOf(tree, handle).filter((below) => below !== tree.root && this.#atWork(below));
