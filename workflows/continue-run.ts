@@ -37,6 +37,8 @@ export async function continueRun(stateNow: () => RunState): Promise<never> {
   const goOn = makeContinueAsNewFunc({
     memo: { ...memo, [runMemoKey]: memoOf(state) },
     typedSearchAttributes,
+    // Among versioned workers the next execution begins on the build that is current then.
+    initialVersioningBehavior: 'AUTO_UPGRADE',
   });
   return await goOn(continuationOf(state));
 }
