@@ -10,7 +10,7 @@ import { readInput } from './read-input.ts';
 import { startRun } from './run-state.ts';
 import type { RunState } from './run-state.ts';
 import { utf8Bytes } from './text.ts';
-import { appendMessages, emptyTranscript } from './transcript.ts';
+import { fitTranscript, transcriptOf } from './transcript.ts';
 
 /** Goes up when an older worker's continuation needs more than defaults to be read. */
 export const continuationVersion = 1;
@@ -24,6 +24,8 @@ export interface Continuation {
   readonly handle: Handle;
   readonly input: Omit<RunInput, 'task' | 'system'>;
   readonly messages: readonly ChatMessage[];
+  /** As the transcript counts them. */
+  readonly droppedRounds: number;
   readonly carried: Omit<RunState, 'handle' | 'input' | 'transcript'>;
 }
 
@@ -32,17 +34,24 @@ export type ReadContinuation =
   /** One line a fault. */
   | { readonly kind: 'faults'; readonly faults: readonly string[] };
 
-/** The run between two steps, with no call open. */
-export function continuationOf(state: RunState): Continuation {
+/**
+ * The run between two steps, with no call open. Transcript and tool list have bounds of their own that fit
+ * in together; should the rest ever be too much, the transcript gives way.
+ * @returns null when even that is not enough.
+ */
+export function continuationOf(state: RunState): Continuation | null {
+  const whole = plainValue(state);
+  const excessBytes = continuationBytes(whole) - continuationLimitBytes;
+  if (excessBytes <= 0) return whole;
+  const transcript = fitTranscript(state.transcript, Math.max(0, state.transcript.bytes - excessBytes));
+  return transcript === null ? null : plainValue({ ...state, transcript });
+}
+
+function plainValue(state: RunState): Continuation {
   const { handle, input, transcript, ...carried } = state;
   const { task: _task, system: _system, ...rest } = input;
-  return {
-    continuation: continuationVersion,
-    handle,
-    input: rest,
-    messages: transcript.messages,
-    carried,
-  };
+  const { messages, droppedRounds } = transcript;
+  return { continuation: continuationVersion, handle, input: rest, messages, droppedRounds, carried };
 }
 
 export function continuationBytes(continuation: Continuation): number {
@@ -57,7 +66,7 @@ export function isContinuation(given: unknown): boolean {
 export function readContinuation(given: unknown, handle: Handle): ReadContinuation {
   const faults: string[] = [];
   if (!isRecord(given)) return { kind: 'faults', faults: ['must be an object'] };
-  const { continuation: version, input: rest, messages, carried } = given;
+  const { continuation: version, input: rest, messages, droppedRounds, carried } = given;
   if (version !== continuationVersion) {
     faults.push(
       `continuation: must be version ${continuationVersion}, got ${JSON.stringify(version) ?? 'none'}`,
@@ -65,18 +74,14 @@ export function readContinuation(given: unknown, handle: Handle): ReadContinuati
   }
   if (given['handle'] !== handle) faults.push('handle: must be that of this run');
   if (!isRecord(carried)) faults.push('carried: must be an object');
+  if (typeof droppedRounds !== 'number') faults.push('droppedRounds: must be a number');
   if (!isMessages(messages)) faults.push('messages: must be chat messages that begin with the task');
   if (faults.length > 0 || !isMessages(messages) || !isRecord(carried)) return { kind: 'faults', faults };
   const read = readInput({ ...(isRecord(rest) ? rest : {}), ...openingOf(messages) });
   if (read.kind === 'faults') return read;
   const fresh = startRun(handle, read.input, 0);
-  const state = {
-    ...fresh,
-    ...carried,
-    handle,
-    input: read.input,
-    transcript: appendMessages(emptyTranscript, messages),
-  };
+  const transcript = { ...transcriptOf(messages), droppedRounds: Number(droppedRounds) };
+  const state = { ...fresh, ...carried, handle, input: read.input, transcript };
   const wrong = [
     ...faultsOf('carried', fresh, state),
     ...faultsOf('counters', fresh.counters, state.counters),

@@ -9,7 +9,7 @@ import type { ListedTool } from '../contracts/tool-listing.ts';
 import { textDigest } from '../contracts/transcript-digest.ts';
 import type { RunState } from './run-state.ts';
 import { cutText } from './text.ts';
-import { appendMessages, fitTranscript } from './transcript.ts';
+import { appendMessages, fitTranscript, tellTooLarge } from './transcript.ts';
 
 /** So often may a model ask for the same name that is no tool; then the run ends. */
 export const unknownNameLimit = 6;
@@ -72,11 +72,7 @@ function toolBudgetSpent(state: RunState): boolean {
 function nextTurn(state: RunState): Advance {
   const transcript = fitTranscript(state.transcript);
   if (transcript === null) {
-    return fail(
-      state,
-      runFailureTypes.tooLarge,
-      `the transcript is ${state.transcript.bytes} bytes, more than a run can keep, even without its tool results; give the run a smaller task`,
-    );
+    return fail(state, runFailureTypes.tooLarge, tellTooLarge(state.transcript));
   }
   const turn = state.counters.turns + 1;
   return {
