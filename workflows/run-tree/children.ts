@@ -74,8 +74,10 @@ export class TreeChildren {
     switch (judgement.kind) {
       case 'refused':
         return judgement;
-      case 'existing':
-        return (await this.#starts.get(request.handle)) ?? judgement;
+      case 'existing': {
+        const start = await this.#starts.get(request.handle);
+        return start?.kind === 'refused' ? start : judgement;
+      }
       case 'start': {
         this.apply({ kind: 'run-added', handle: request.handle, run: judgement.run });
         const start = this.#start(request);
