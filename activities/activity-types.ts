@@ -31,6 +31,8 @@ export interface ModelTurnInput {
   readonly transcript: TranscriptReference;
   /** `textDigest` of the JSON of the run's tools. */
   readonly toolsDigest: string;
+  /** Calls get ids of the run's own: the engine's may have been used in a reply that was left out since. */
+  readonly ownCallIds?: boolean;
 }
 
 /** Why a call is answered with an error instead of being run. */

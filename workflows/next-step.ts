@@ -14,6 +14,15 @@ import { appendMessages, fitTranscript, tellTooLarge } from './transcript.ts';
 /** So often may a model ask for the same name that is no tool; then the run ends. */
 export const unknownNameLimit = 6;
 
+/** Made-up names that are remembered, the latest ones. */
+const rememberedNames = 200;
+
+/**
+ * Calls of one reply that are run: between two of them a run cannot go on in a new execution, and their
+ * results have to fit into one history.
+ */
+export const callsPerReplyLimit = 50;
+
 /** A call of the last reply, in its order: to be run, or answered with a text at once. */
 export type PlannedCall =
   | {
@@ -106,12 +115,9 @@ function afterTurn(before: RunState, turn: ModelTurnResult): Advance {
 function toolStep(before: RunState, { calls, message }: ModelTurnResult): Advance {
   const unknownNames = calls
     .filter((call) => call.refusal?.kind === 'unknown-tool')
-    .reduce<RunState['unknownNames']>(
-      (counts, { name }) => ({ ...counts, [name]: timesAsked(counts, name) + 1 }),
-      before.unknownNames,
-    );
+    .reduce<RunState['unknownNames']>(countName, before.unknownNames);
   const names = [...new Set(calls.map((call) => call.name))];
-  const state: RunState = { ...before, unknownNames, phase: `tools: ${names.join(', ').slice(0, 200)}` };
+  const state: RunState = { ...before, unknownNames, phase: cutText(`tools: ${names.join(', ')}`, 200) };
   const repeated = names.find((name) => timesAsked(unknownNames, name) >= unknownNameLimit);
   if (repeated !== undefined) {
     return fail(
@@ -123,24 +129,45 @@ function toolStep(before: RunState, { calls, message }: ModelTurnResult): Advanc
   const remaining = state.input.maxToolCalls - state.counters.toolCalls;
   const written = new Map(message.tool_calls?.map((call) => [call.id, call.function.arguments]));
   const planned = calls.map((call, index) =>
-    planCall(state, { arguments: written.get(call.id) ?? '{}', ...call }, index < remaining),
+    planCall(state, { arguments: written.get(call.id) ?? '{}', ...call }, index, remaining),
   );
   return { state, step: { kind: 'run-tools', calls: planned } };
 }
 
+function countName(counts: RunState['unknownNames'], { name }: TurnCall): RunState['unknownNames'] {
+  const { [keyOf(name)]: _before, ...others } = counts;
+  const kept = Object.entries(others).slice(1 - rememberedNames);
+  return Object.fromEntries([...kept, [keyOf(name), timesAsked(counts, name) + 1]]);
+}
+
 /** A name may be any text, that of a field which every object has too. */
 function timesAsked(counts: RunState['unknownNames'], name: string): number {
-  return Object.hasOwn(counts, name) ? (counts[name] ?? 0) : 0;
+  const key = keyOf(name);
+  return Object.hasOwn(counts, key) ? (counts[key] ?? 0) : 0;
+}
+
+/** A made-up name may be long; a number would not keep its place among the others. */
+function keyOf(name: string): string {
+  return `name ${cutText(name, 64)}`;
 }
 
 function planCall(
   state: RunState,
   call: TurnCall & { readonly arguments: string },
-  withinBudget: boolean,
+  index: number,
+  remaining: number,
 ): PlannedCall {
   const { id, name } = call;
   if (call.refusal !== undefined) return { kind: 'refuse', id, name, text: call.refusal.text };
-  if (!withinBudget) {
+  if (index >= callsPerReplyLimit) {
+    return {
+      kind: 'refuse',
+      id,
+      name,
+      text: `Error: this call was not run: only the first ${callsPerReplyLimit} calls of a reply are. Make it again if you still need it.`,
+    };
+  }
+  if (index >= remaining) {
     return {
       kind: 'refuse',
       id,

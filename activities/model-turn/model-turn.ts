@@ -89,7 +89,13 @@ function resultOf(
   context: { tools: readonly ListedTool[]; messages: readonly ChatMessage[]; validate: ValidateArguments },
 ): ModelTurnResult {
   const { tools, messages, validate } = context;
-  const read = readReply(reply, { turn: input.turn, tools, transcript: messages, validate });
+  const read = readReply(reply, {
+    turn: input.turn,
+    tools,
+    transcript: messages,
+    validate,
+    ownCallIds: input.ownCallIds === true,
+  });
   const result: ModelTurnResult = {
     ...read,
     finishReason: reply.finishReason,

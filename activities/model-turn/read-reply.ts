@@ -25,6 +25,8 @@ export interface ReplyContext {
   readonly tools: readonly ListedTool[];
   readonly transcript: readonly ChatMessage[];
   readonly validate: ValidateArguments;
+  /** Whether ids of the engine are not taken. */
+  readonly ownCallIds?: boolean;
 }
 
 export function readReply(reply: CollectedReply, context: ReplyContext): ReadReply {
@@ -32,7 +34,8 @@ export function readReply(reply: CollectedReply, context: ReplyContext): ReadRep
   if (calls.length === 0) return { message: { role: 'assistant', content }, calls: [] };
   const taken = usedIds(context.transcript);
   const read = calls.map((call, position) => {
-    const id = uniqueId(call.id, taken, context.turn, position);
+    const given = context.ownCallIds === true ? '' : call.id;
+    const id = uniqueId(given, taken, context.turn, position);
     taken.add(id);
     return readCall(call, id, reply.finishReason === 'length', context);
   });
