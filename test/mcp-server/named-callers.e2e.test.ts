@@ -58,6 +58,8 @@ describe.each(['modern', 'legacy', 'sdk'] as const)('with a %s client', (kind: C
       ['await', (id: string) => ({ handles: [id], mode: 'any', timeoutSeconds: 0.1 })],
       ['cancel', (id: string) => ({ handle: id })],
       ['cancel', (id: string) => ({ handle: id, reason: 'not mine' })],
+      ['approve', (id: string) => ({ handle: id, allow: true })],
+      ['approve', (id: string) => ({ handle: id, allow: false, approvalId: 'apr_0000000000000000' })],
     ] as const) {
       const other = await as('bob').call(tool, args(handle));
       const none = await as('bob').call(tool, args(neverWas));
@@ -73,6 +75,28 @@ describe.each(['modern', 'legacy', 'sdk'] as const)('with a %s client', (kind: C
     const after = await as('bob').call('status', { handle });
     expect(after.text).not.toContain('for ann alone');
     expect(after.isError).toBe(true);
+  });
+
+  it('a call that waits is decided by its caller or an admin, and by nobody else', async () => {
+    const spawned = await Promise.all(
+      [0, 1].map(
+        async () => await spawn('ann', stack.lookingUp('decided'), { approveTools: ['desk__lookup'] }),
+      ),
+    );
+    for (const [index, handle] of spawned.entries()) {
+      await as('ann').call('await', { handles: [handle] });
+      const { structured } = await as('ann').call('status', { handle });
+      const { id } = structured['pendingApproval'] as { id: string };
+      for (const args of [{}, { approvalId: id }]) {
+        const other = await as('bob').call('approve', { handle, allow: true, ...args });
+        expect([other.isError, other.text.includes('unknown handle')]).toEqual([true, true]);
+      }
+      const by = index === 0 ? 'ann' : 'ops';
+      const decided = await as(by).call('approve', { handle, allow: true, approvalId: id });
+      expect(decided.structured).toMatchObject({ outcome: 'accepted', by });
+    }
+    const { structured } = await as('ann').call('await', { handles: spawned });
+    expect(structured).toMatchObject({ done: true, runs: [{ result: 'decided' }, { result: 'decided' }] });
   });
 
   it('one unknown handle among one\u2019s own is named, and only that one', async () => {

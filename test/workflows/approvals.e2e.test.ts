@@ -146,7 +146,7 @@ describe('a call of a destructive tool', () => {
     expect(deleted(page)).toEqual(allow ? [page] : []);
     expect(await run.query(approvalsQuery)).toEqual({ open: [open], decided: [{ id, tool, allow, by }] });
     await run.cancel();
-    await expect(run.result()).rejects.toThrow();
+    await expect(run.result()).rejects.toThrow('cancelled');
   });
 
   it('with other arguments is another call: it waits anew, and the decision of the first is refused for it', async () => {
@@ -189,7 +189,7 @@ describe('a call of a destructive tool', () => {
     }
     expect(await stack.memo(run)).toMatchObject({ status: 'AwaitingApproval' });
     await run.cancel();
-    await expect(run.result()).rejects.toThrow();
+    await expect(run.result()).rejects.toThrow('cancelled');
   });
 });
 
@@ -203,7 +203,7 @@ describe('what a run is annotated and asked to wait for', () => {
 
   it('fails a run at its start when approveTools names no tool', async () => {
     const run = await start([[lookup('Nile')]], { approveTools: ['kit__look'] });
-    await expect(run.result()).rejects.toThrow();
+    await expect(run.result()).rejects.toThrow('failed');
     expect(await stack.memo(run)).toMatchObject({
       status: 'Failed',
       reason: expect.stringContaining('these tools are not to be had: kit__look'),
@@ -338,7 +338,7 @@ describe('the signal of Temporal\u2019s own client', () => {
     const open = await onlyOpen(run);
     expect(await run.query(approvalsQuery)).toEqual({ open: [open], decided: [] });
     await run.cancel();
-    await expect(run.result()).rejects.toThrow();
+    await expect(run.result()).rejects.toThrow('cancelled');
   });
 });
 
@@ -348,10 +348,12 @@ describe('a run that waits for approval', () => {
     const run = await start([[deletion(page), deletion(page)]], { parallelToolCalls: true });
     const { pendingApprovals } = await waitForOpen(run, 2);
     await run.cancel();
-    await expect(run.result()).rejects.toThrow();
+    await expect(run.result()).rejects.toThrow('cancelled');
     expect(await stack.memo(run)).toMatchObject({ status: 'Cancelled', pendingApprovals: [] });
     expect(await run.query(approvalsQuery)).toEqual({ open: [], decided: [] });
-    await expect(decide(run, { id: pendingApprovals[0]?.id, allow: true, by: 'ann' })).rejects.toThrow();
+    await expect(decide(run, { id: pendingApprovals[0]?.id, allow: true, by: 'ann' })).rejects.toThrow(
+      'completed',
+    );
     expect(deleted(page)).toEqual([]);
   });
 
@@ -367,8 +369,8 @@ describe('a run that waits for approval', () => {
     await other.result();
     const events = await eventsNow();
     expect(events).toHaveLength(before.length);
-    expect(events.filter((event) => event.timerStartedEventAttributes != null)).toEqual([]);
+    expect(events.filter((event) => (event.timerStartedEventAttributes ?? null) !== null)).toEqual([]);
     await run.cancel();
-    await expect(run.result()).rejects.toThrow();
+    await expect(run.result()).rejects.toThrow('cancelled');
   });
 });

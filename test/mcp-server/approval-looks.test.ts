@@ -1,0 +1,85 @@
+import { describe, expect, it } from 'vitest';
+import type { Handle } from '../../contracts/ids.ts';
+import type { RunStatus } from '../../contracts/run.ts';
+import { ApprovalLooks } from '../../mcp-server/approval-looks.ts';
+import type { Asker } from '../../mcp-server/asker.ts';
+import type { RunReader } from '../../mcp-server/run-reader.ts';
+
+const asker = { caller: 'ann', seesAll: false, classCeiling: null } as unknown as Asker;
+const handle = (number: number): Handle => `run_${number}` as Handle;
+
+/** Runs whose status the test changes, and the looks at them; `onLook` is told of each before it is answered. */
+function runsOf(statuses: readonly (RunStatus | 'gone')[]) {
+  const current = [...statuses];
+  const looks: number[] = [];
+  let onLook = (_look: number): void => undefined;
+  const find = (async (run: Handle) => {
+    const index = Number(run.slice(4));
+    looks.push(index);
+    onLook(looks.length);
+    const status = current[index];
+    if (status === 'gone') throw new Error('Temporal does not answer');
+    return status === undefined ? null : { view: { status }, memo: {} };
+  }) as unknown as RunReader['find'];
+  return {
+    looks,
+    reader: { find },
+    open: new Set(statuses.map((_, index) => handle(index))),
+    set: (index: number, status: RunStatus | 'gone') => (current[index] = status),
+    onLook: (listener: (look: number) => void) => (onLook = listener),
+  };
+}
+
+describe('waiting for runs of which some wait for approval', () => {
+  it('ends when the last that was at work waits too, and looks at one run at a time until then', async () => {
+    const runs = runsOf(['AwaitingApproval', 'Running', 'AwaitingApproval']);
+    runs.onLook((look) => {
+      if (look === 8) runs.set(1, 'AwaitingApproval');
+    });
+    const looks = new ApprovalLooks(runs.reader, { everyMs: 1 });
+    await looks.untilAllWait(runs.open, { asker, known: false }, new AbortController().signal);
+    // It finds run 1 at work, comes back to it alone, and looks at the others when it is not.
+    expect(runs.looks).toEqual([0, 1, 1, 1, 1, 1, 1, 1, 0, 2]);
+  });
+
+  it.each(['Running', 'Completed', 'gone'] as const)(
+    'goes on as long as one of them is %s',
+    async (status) => {
+      const runs = runsOf(['AwaitingApproval', status]);
+      const stop = new AbortController();
+      runs.onLook((look) => {
+        if (look === 50) stop.abort(new Error('enough'));
+      });
+      const looks = new ApprovalLooks(runs.reader, { everyMs: 1 });
+      await expect(looks.untilAllWait(runs.open, { asker, known: false }, stop.signal)).rejects.toThrow(
+        /abort/i,
+      );
+      expect(runs.looks.length).toBeGreaterThanOrEqual(50);
+    },
+  );
+
+  it('notices nothing when none is left', async () => {
+    const stop = new AbortController();
+    const looks = new ApprovalLooks(runsOf([]).reader, { everyMs: 1 });
+    const waiting = looks.untilAllWait(new Set(), { asker, known: false }, stop.signal);
+    setTimeout(() => stop.abort(), 20);
+    await expect(waiting).rejects.toThrow(/abort/i);
+  });
+
+  it('is patient when all of them waited from the start, and no longer once one was at work', async () => {
+    const patient = runsOf(['AwaitingApproval']);
+    const startedMs = performance.now();
+    const looks = new ApprovalLooks(patient.reader, { everyMs: 1, patienceMs: 200 });
+    await looks.untilAllWait(patient.open, { asker, known: true }, new AbortController().signal);
+    expect(performance.now() - startedMs).toBeGreaterThanOrEqual(200);
+    expect(patient.looks.length).toBeGreaterThan(2);
+
+    const moved = runsOf(['AwaitingApproval']);
+    moved.onLook((look) => {
+      moved.set(0, look === 3 ? 'Running' : 'AwaitingApproval');
+    });
+    const endless = new ApprovalLooks(moved.reader, { everyMs: 1, patienceMs: 600_000 });
+    await endless.untilAllWait(moved.open, { asker, known: true }, new AbortController().signal);
+    expect(moved.looks).toHaveLength(4);
+  });
+});
