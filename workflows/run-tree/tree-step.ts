@@ -3,6 +3,7 @@
  * is to be done out. Pure; `children.ts` does it. Whether a run may be added is in `judge-spawn.ts`.
  */
 import type { Handle } from '../../contracts/ids.ts';
+import { zeroCounters } from '../../contracts/run-names.ts';
 import type { RunCounters, RunStatus } from '../../contracts/run.ts';
 import type { Closed, TreeRun, TreeState } from '../../contracts/run-tree.ts';
 import { closedAt, isAtWork, runOf, subtreeOf, withoutRun, withRun } from './tree-state.ts';
@@ -59,7 +60,7 @@ export function stepTree(tree: TreeState, event: TreeEvent): TreeStep {
       if (run.state !== 'starting') return unmoved(tree);
       return unmoved(withRun(tree, event.handle, { ...run, state: 'running' }));
     case 'start-failed':
-      return unmoved(withoutRun(tree, event.handle));
+      return unmoved(forgetRun(tree, event.handle, run));
     case 'counters-known':
       return unmoved(withRun(tree, event.handle, { ...run, counters: event.counters }));
     case 'caller-known':
@@ -73,6 +74,12 @@ export function stepTree(tree: TreeState, event: TreeEvent): TreeStep {
 
 function unmoved(tree: TreeState): TreeStep {
   return { tree, effects: [] };
+}
+
+/** What is below it already, as by a guessed handle, keeps its place in the tree. */
+function forgetRun(tree: TreeState, handle: Handle, run: TreeRun): TreeState {
+  if (subtreeOf(tree, handle).length === 1) return withoutRun(tree, handle);
+  return withRun(tree, handle, { ...run, state: 'ended', status: 'Failed', counters: zeroCounters });
 }
 
 /** A run that somebody cancelled behind the tree's back takes what is below it along. */
