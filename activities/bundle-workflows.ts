@@ -16,8 +16,8 @@ export async function makeWorkflowBundle(
 ): Promise<{ readonly code: string }> {
   const { code } = await bundleWorkflowCode({
     workflowsPath: resolve(folder, 'index.ts'),
-    workflowInterceptorModules: ['cancel-reason.ts', 'send-cancel-reason.ts'].map((file) =>
-      resolve(folder, file),
+    workflowInterceptorModules: ['cancel-reason.ts', 'send-cancel-reason.ts', 'end-as-cancelled.ts'].map(
+      (file) => resolve(folder, file),
     ),
     logger: logger ?? silentLogger,
   });

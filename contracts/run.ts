@@ -27,6 +27,8 @@ export const budgetLimitsSchema = z.strictObject({
 });
 export type BudgetLimits = z.infer<typeof budgetLimitsSchema>;
 
+const allowedSchema = z.int().min(0).nullable();
+
 export const runInputSchema = z.strictObject({
   task: z.string().min(1),
   /** null: the first model of the pool, settled by the first turn. */
@@ -44,6 +46,11 @@ export const runInputSchema = z.strictObject({
   /** Tools whose calls wait for the user, whatever their annotations say. */
   approveTools: z.array(z.string().min(1)).max(256).default([]),
   budget: budgetLimitsSchema.optional(),
+  /**
+   * What it may spend before it must ask its tree, null where nothing binds it. Set by the tree; absent:
+   * no budget above it binds it, and it keeps the ledger of its own, if any, itself.
+   */
+  allowance: z.strictObject({ tokens: allowedSchema, toolCalls: allowedSchema }).optional(),
   /** Set by the tree that starts the run, together with `root`; absent: the run is a root. */
   parent: handleSchema.optional(),
   root: handleSchema.optional(),
@@ -106,6 +113,10 @@ export const runApprovalsSchema = z.object({
 });
 export type RunApprovals = z.infer<typeof runApprovalsSchema>;
 
+/** What a run itself has spent of the budgets that bind it. */
+export const spentSchema = z.object({ tokens: z.int().min(0), toolCalls: z.int().min(0) });
+export type Spent = z.infer<typeof spentSchema>;
+
 /** Budget of a run as readers see it. */
 export const runBudgetSchema = z.object({
   limits: budgetLimitsSchema,
@@ -141,6 +152,8 @@ export const runMemoSchema = z.object({
   pendingApprovals: z.array(pendingApprovalSchema).default([]),
   /** null: the run has no budget of its own. */
   budget: runBudgetSchema.nullable().default(null),
+  /** null: no budget binds it. */
+  spent: spentSchema.nullable().default(null),
 });
 export type RunMemo = z.infer<typeof runMemoSchema>;
 
@@ -150,5 +163,7 @@ export const runResultSchema = z.object({
   /** The engine stopped at `maxTokens`: the text may end in mid-sentence. */
   cut: z.boolean(),
   counters: runCountersSchema,
+  /** null: no budget binds it. */
+  spent: spentSchema.nullable().default(null),
 });
 export type RunResult = z.infer<typeof runResultSchema>;

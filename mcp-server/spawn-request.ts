@@ -134,6 +134,7 @@ export function initialMemo(input: RunInput, handle: Handle): RunMemo {
       input.budget === undefined
         ? null
         : { limits: input.budget, used: { tokens: 0, toolCalls: 0, seconds: 0 }, exceeded: null },
+    spent: null,
   };
 }
 

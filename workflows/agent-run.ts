@@ -33,16 +33,18 @@ import type { RunInput, RunResult } from '../contracts/run.ts';
 import type { ListedTool } from '../contracts/tool-listing.ts';
 import { endReport, listingActivities, modelActivities, quickEndReport } from './activity-stubs.ts';
 import { openApprovalDesk } from './approval-desk.ts';
+import { openBudgetDesk } from './budget-desk.ts';
 import { cancelReason } from './cancel-reason.ts';
 import { continueRun, isContinuationDue } from './continue-run.ts';
 import { isContinuation, readContinuation } from './continuation.ts';
 import { advance } from './next-step.ts';
-import type { Advance, LastResult } from './next-step.ts';
+import type { Advance, LastResult, Step } from './next-step.ts';
 import { readInput } from './read-input.ts';
 import { detailsOf, endRun, memoOf, startRun, statusOf } from './run-state.ts';
 import type { RunState } from './run-state.ts';
 import { runTools } from './run-tools.ts';
 import { cutText } from './text.ts';
+import { workflowNowMs } from './workflow-clock.ts';
 
 const transcriptOf = defineQuery<readonly ChatMessage[], [number?]>(transcriptQuery);
 const toolsOf = defineQuery<readonly ListedTool[]>(toolsQuery);
@@ -63,14 +65,28 @@ export async function agentRun(given: unknown): Promise<RunResult> {
     shown = statusOf(state);
   };
   const publishSoon = once(publish);
+  const budget = openBudgetDesk({
+    read: () => state,
+    write(account) {
+      state = { ...state, budget: account };
+    },
+    publish,
+  });
   const desk = openApprovalDesk({
     run: state.handle,
     read: () => state.approvals,
     write(approvals) {
       state = { ...state, approvals };
       publishSoon();
+      if (approvals.open.length > 0) budget.giveBack();
     },
   });
+  const conclude = async (...end: [End['status'] | 'Completed', string | null]): Promise<void> => {
+    state = endRun(state, ...end);
+    await budget.close(state.reason);
+    publish();
+    await reportEnd(state);
+  };
   publish();
   try {
     let last: LastResult = begun.continued
@@ -82,31 +98,39 @@ export async function agentRun(given: unknown): Promise<RunResult> {
       const { step } = next;
       switch (step.kind) {
         case 'run-turn':
+          await budget.told();
           if (isContinuationDue()) await continueRun(() => state);
+          await budget.reserveTurn();
           publish();
           last = { kind: 'turn', turn: await runTurn(state, step.turn, step.offerTools) };
+          budget.settleTurn(last.turn, state.transcript.bytes);
           break;
         case 'run-tools':
-          publish();
+          await budget.reserveCalls(step.calls.length);
+          // Temporal's open activities tell readers that tools run: an upsert costs it as much as a call.
+          setCurrentDetails(detailsOf(state));
           last = { kind: 'tools', answers: await runTools(step.calls, { ...roundOf(state), desk }) };
           break;
         case 'finish':
-          state = endRun(state, 'Completed', null);
-          publish();
-          await reportEnd(state);
-          return { text: step.text, cut: step.cut, counters: state.counters };
+          await conclude('Completed', null);
+          return resultOf(state, step);
         case 'fail':
           throw ApplicationFailure.nonRetryable(step.reason, step.type);
       }
     }
   } catch (error) {
-    const end = describeEnd(error);
+    const end = describeEnd(error, budget.reason());
     if (end === null) throw error;
-    state = endRun(state, end.status, end.reason);
-    publish();
-    await reportEnd(state);
+    await conclude(end.status, end.reason);
     throw end.failure;
   }
+}
+
+function resultOf(
+  { counters, budget }: RunState,
+  { text, cut }: Extract<Step, { kind: 'finish' }>,
+): RunResult {
+  return { text, cut, counters, spent: budget?.used ?? null };
 }
 
 /** A run from its first input, or as the execution before this one left it. */
@@ -152,6 +176,7 @@ async function runTurn(state: RunState, turn: number, offerTools: boolean) {
     offerTools,
     transcript: { length: transcript.messages.length, digest: transcript.digest },
     toolsDigest: state.toolsDigest,
+    ...(transcript.droppedRounds === 0 ? {} : { ownCallIds: true }),
   };
   const summary = `turn ${turn}: ${state.model ?? 'first model of the pool'}`;
   return await modelActivities.modelTurn.executeWithOptions({ summary }, [turnInput]);
@@ -176,7 +201,7 @@ function once(work: () => void): () => void {
 
 /** Upserts the memo, and the status attribute only when it `changed`: each costs an event. */
 function publishState(state: RunState, changed: boolean): void {
-  upsertMemo({ [runMemoKey]: memoOf(state) });
+  upsertMemo({ [runMemoKey]: memoOf(state, workflowNowMs()) });
   setCurrentDetails(detailsOf(state));
   if (changed) upsertSearchAttributes([{ key: statusAttribute, value: statusOf(state) }]);
 }
@@ -199,23 +224,15 @@ interface End {
 }
 
 /** How an error ends the run; null: a fault in this code, which must not end it. */
-function describeEnd(error: unknown): End | null {
+function describeEnd(error: unknown, budgetReason: string | null): End | null {
   if (isCancellation(error)) {
-    const reason = cancelReason() ?? 'cancelled by request';
+    const reason = cutText(budgetReason ?? cancelReason() ?? 'cancelled by request', memoTextLimit);
     return { status: 'Cancelled', reason, failure: new CancelledFailure(reason) };
   }
-  if (error instanceof ApplicationFailure) {
-    return { status: 'Failed', reason: error.message, failure: error };
-  }
-  if (error instanceof ActivityFailure) {
-    const { cause } = error;
-    const reason = cause?.message ?? error.message;
-    const type = cause instanceof ApplicationFailure ? cause.type : undefined;
-    return {
-      status: 'Failed',
-      reason,
-      failure: ApplicationFailure.nonRetryable(reason, type ?? runFailureTypes.model),
-    };
-  }
-  return null;
+  const cause = error instanceof ActivityFailure ? (error.cause ?? error) : error;
+  if (!(cause instanceof TemporalFailure)) return null;
+  const reason = cutText(cause.message, memoTextLimit);
+  const type = cause instanceof ApplicationFailure ? cause.type : undefined;
+  const failure = ApplicationFailure.nonRetryable(reason, type ?? runFailureTypes.model);
+  return { status: 'Failed', reason, failure };
 }

@@ -4,16 +4,16 @@
  */
 import {
   allHandlersFinished,
-  CancellationScope,
-  CancelledFailure,
+  ApplicationFailure,
   condition,
   makeContinueAsNewFunc,
   workflowInfo,
 } from '@temporalio/workflow';
-import { runMemoKey } from '../contracts/run-names.ts';
+import { runFailureTypes, runMemoKey } from '../contracts/run-names.ts';
 import { continuationOf } from './continuation.ts';
 import { memoOf } from './run-state.ts';
 import type { RunState } from './run-state.ts';
+import { workflowNowMs } from './workflow-clock.ts';
 
 /** Events of a history after which a run goes on in a new execution, if Temporal has not asked for it before. */
 const longestHistory = 8_000;
@@ -29,16 +29,22 @@ export function isContinuationDue(): boolean {
  * @throws always: what Temporal ends the execution with, or CancelledFailure when a cancel came first.
  */
 export async function continueRun(stateNow: () => RunState): Promise<never> {
+  // It also tells of a cancel that came in this very task: no activity is open that would.
   await condition(allHandlersFinished);
-  // No activity is open that would tell of a cancel which came in this very task.
-  if (CancellationScope.current().consideredCancelled) throw new CancelledFailure('the run was cancelled');
   const { memo, typedSearchAttributes } = workflowInfo();
   const state = stateNow();
   const goOn = makeContinueAsNewFunc({
-    memo: { ...memo, [runMemoKey]: memoOf(state) },
+    memo: { ...memo, [runMemoKey]: memoOf(state, workflowNowMs()) },
     typedSearchAttributes,
     // Among versioned workers the next execution begins on the build that is current then.
     initialVersioningBehavior: 'AUTO_UPGRADE',
   });
-  return await goOn(continuationOf(state));
+  const continuation = continuationOf(state);
+  if (continuation === null) {
+    throw ApplicationFailure.nonRetryable(
+      'what the run remembers is more than a new workflow execution can be given; give the run a smaller task',
+      runFailureTypes.tooLarge,
+    );
+  }
+  return await goOn(continuation);
 }

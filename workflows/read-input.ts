@@ -46,6 +46,15 @@ const isBudget: Check = (value) => {
   }
   return null;
 };
+const isAllowance: Check = (value) => {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return 'must be an object';
+  const names = ['tokens', 'toolCalls'];
+  const [unknown] = Object.keys(value).filter((name) => !names.includes(name));
+  if (unknown !== undefined) return `${unknown}: no such allowance`;
+  const allowed: Readonly<Record<string, unknown>> = { ...value };
+  const wrong = names.find((name) => isNullOr(isCount(Number.MAX_SAFE_INTEGER))(allowed[name]) !== null);
+  return wrong === undefined ? null : `${wrong}: must be null or a whole number from 0 on`;
+};
 const isToolNames: Check = (value) =>
   Array.isArray(value) && value.length <= 256 && value.every((name) => isText(1)(name) === null)
     ? null
@@ -83,6 +92,7 @@ const fields: Readonly<Record<keyof RunInput, Field>> = {
   },
   approveTools: { check: isToolNames, fallback: [] },
   budget: { check: isBudget, optional: true },
+  allowance: { check: isAllowance, optional: true },
   parent: { check: isHandle, optional: true },
   root: { check: isHandle, optional: true },
   caller: { check: isText(1, 128) },

@@ -5,12 +5,14 @@
 import type { ChatMessage } from '../contracts/chat-messages.ts';
 import type { Handle } from '../contracts/ids.ts';
 import { memoTextLimit, zeroCounters } from '../contracts/run-names.ts';
-import type { BudgetLimits, RunCounters, RunInput, RunMemo, RunStatus } from '../contracts/run.ts';
+import type { RunCounters, RunInput, RunMemo, RunStatus } from '../contracts/run.ts';
 import type { ListedTool } from '../contracts/tool-listing.ts';
 import { textDigest } from '../contracts/transcript-digest.ts';
 import { approvalLines } from './approval-lines.ts';
 import { listedApprovals, noApprovals } from './approvals.ts';
 import type { Approvals } from './approvals.ts';
+import { isAsking, openAccount, viewAccount } from './budget/account.ts';
+import type { BudgetAccount } from './budget/account.ts';
 import { cutText, firstLine } from './text.ts';
 import { appendMessages, emptyTranscript } from './transcript.ts';
 import type { Transcript } from './transcript.ts';
@@ -30,6 +32,8 @@ export interface RunState {
   /** How often the model asked for each name that is no tool. */
   readonly unknownNames: Readonly<Record<string, number>>;
   readonly approvals: Approvals;
+  /** null: no budget binds it. */
+  readonly budget: BudgetAccount | null;
   /** `statusOf` and `phaseOf` tell what readers see while calls wait for approval. */
   readonly status: Exclude<RunStatus, 'AwaitingApproval'>;
   readonly phase: string;
@@ -52,6 +56,7 @@ export function startRun(handle: Handle, input: RunInput, startedAtMs: number): 
     counters: zeroCounters,
     unknownNames: {},
     approvals: noApprovals,
+    budget: openAccount(handle, input.budget ?? null, input.allowance ?? null, startedAtMs),
     status: 'Running',
     phase: 'starting',
     reason: null,
@@ -77,14 +82,18 @@ export function statusOf({ status, approvals }: RunState): RunStatus {
   return status === 'Running' && approvals.open.length > 0 ? 'AwaitingApproval' : status;
 }
 
-function phaseOf({ phase, approvals }: RunState): string {
+function phaseOf({ phase, approvals, budget }: RunState): string {
+  if (budget !== null && isAsking(budget)) return 'waiting for its share of the budget';
   if (approvals.open.length === 0) return phase;
   const tools = new Set(approvals.open.map(({ tool }) => tool));
   return cutText(`waiting for approval: ${[...tools].join(', ')}`, 200);
 }
 
-/** What readers see of the run. The last text of the model goes along only when the run did not complete. */
-export function memoOf(state: RunState): RunMemo {
+/**
+ * What readers see of the run. The last text of the model goes along only when the run did not complete.
+ * @param nowMs milliseconds since the epoch; absent: the run is about to start.
+ */
+export function memoOf(state: RunState, nowMs: number = state.startedAtMs): RunMemo {
   const unfinished = state.status === 'Failed' || state.status === 'Cancelled';
   return {
     status: statusOf(state),
@@ -100,15 +109,9 @@ export function memoOf(state: RunState): RunMemo {
     reason: state.reason,
     partial: unfinished ? lastText(state.transcript.messages) : null,
     pendingApprovals: listedApprovals(state.approvals),
-    budget: openingBudget(state.input.budget),
+    budget: viewAccount(state.budget, nowMs),
+    spent: state.budget?.used ?? null,
   };
-}
-
-/** A budget of which nothing is used yet. */
-function openingBudget(limits: BudgetLimits | undefined): RunMemo['budget'] {
-  return limits === undefined
-    ? null
-    : { limits, used: { tokens: 0, toolCalls: 0, seconds: 0 }, exceeded: null };
 }
 
 /** A short state in Markdown, for Temporal's own pages. */

@@ -19,6 +19,7 @@ const memo: RunMemo = {
   startedAt: null,
   pendingApprovals: [],
   budget: null,
+  spent: null,
 };
 
 function execution(
@@ -39,6 +40,15 @@ function execution(
 const failed = (message: string): RunEnd => ({ kind: 'failed', message });
 
 describe('the view of a run', () => {
+  it('names the tools that run now, which the memo of a turn does not know of', () => {
+    const openCalls = ['web__lookup', 'web__wait'];
+    expect(viewRun(execution('RUNNING', {}, { openCalls }))?.phase).toBe('tools: web__lookup, web__wait');
+    expect(viewRun(execution('RUNNING', {}, { openCalls: [] }))?.phase).toBe('model turn 3');
+    const awaiting = execution('RUNNING', { status: 'AwaitingApproval' }, { openCalls });
+    expect(viewRun(awaiting)?.phase).toBe('model turn 3');
+    expect(viewRun(execution('COMPLETED', {}, { openCalls }))?.phase).toBe('ended');
+  });
+
   it('tells what the memo says while the run goes on', () => {
     expect(viewRun(execution('RUNNING'))).toMatchObject({
       handle,
