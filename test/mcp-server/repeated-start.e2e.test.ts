@@ -1,6 +1,8 @@
 /** Case D14: a client repeats a start with the same id. */
 import { randomUUID } from 'node:crypto';
+import { array, integer, sample } from 'fast-check';
 import { afterAll, beforeAll, describe, expect, inject, it, vi } from 'vitest';
+import { caseFile } from '../case-file.ts';
 import { connectClient, type TestClient } from './mcp-clients.ts';
 import { startStack, type Stack } from './stack.ts';
 
@@ -29,9 +31,27 @@ async function expectOneStart(handle: unknown): Promise<void> {
   );
 }
 
-describe('a start that is repeated with the same request id', () => {
+const d14 = caseFile('D14');
+
+/** Who starts the run: a client by itself, or under a run of its own, which starts it through a tree. */
+type StartKind = 'root' | 'child';
+
+describe.each<StartKind>(['root', 'child'])(`${d14.id} ${d14.title} (%s)`, (kind) => {
+  let under: { readonly parent?: unknown } = {};
+  beforeAll(async () => {
+    if (kind === 'root') return;
+    const { structured } = await client.call('run', { task: stack.saying('parent') });
+    const [parent] = structured['runs'] as readonly { readonly handle: string }[];
+    under = { parent: parent?.handle };
+  });
+  const requestOf = (task: string): { readonly task: string; readonly requestId: string } => ({
+    task,
+    requestId: randomUUID(),
+    ...under,
+  });
+
   it('is one run when both come at once', async () => {
-    const request = { task: stack.saying('once'), requestId: randomUUID() };
+    const request = requestOf(stack.saying('once'));
     const other = await connectClient('modern', stack.mcpUrl);
     const answers = await Promise.all([
       client.call('spawn', request),
@@ -51,7 +71,7 @@ describe('a start that is repeated with the same request id', () => {
 
   it('is the same run while it is running, marked as such', async () => {
     const held = stack.holding('slow');
-    const request = { task: held.task, requestId: randomUUID() };
+    const request = requestOf(held.task);
     const first = await client.call('spawn', request);
     const second = await client.call('spawn', request);
     expect(first.structured).not.toHaveProperty('existing');
@@ -66,7 +86,7 @@ describe('a start that is repeated with the same request id', () => {
   });
 
   it('is the finished run after success, marked as such', async () => {
-    const request = { task: stack.saying('done'), requestId: randomUUID() };
+    const request = requestOf(stack.saying('done'));
     const first = await client.call('run', request);
     const second = await client.call('spawn', request);
     expect(second.structured).toMatchObject({ status: 'Completed', existing: true });
@@ -78,8 +98,7 @@ describe('a start that is repeated with the same request id', () => {
 
   it('is the failed run after a failure, marked as such: a new run takes a new id', async () => {
     const fault = { kind: 'error', status: 400 };
-    const task = `x [[sim ${JSON.stringify({ calls: [], answer: 'y', fault })}]]`;
-    const request = { task, requestId: randomUUID() };
+    const request = requestOf(`x [[sim ${JSON.stringify({ calls: [], answer: 'y', fault })}]]`);
     await client.call('run', request);
     const second = await client.call('spawn', request);
     expect(second.structured).toMatchObject({ status: 'Failed', existing: true });
@@ -87,7 +106,7 @@ describe('a start that is repeated with the same request id', () => {
   });
 
   it('is the cancelled run after its end, marked as such: a new run takes a new id', async () => {
-    const request = { task: stack.holding('never').task, requestId: randomUUID() };
+    const request = requestOf(stack.holding('never').task);
     const { structured } = await client.call('spawn', request);
     await client.call('cancel', { handle: structured['handle'] });
     await client.call('await', { handles: [structured['handle']] });
@@ -97,10 +116,10 @@ describe('a start that is repeated with the same request id', () => {
   });
 
   it('is refused in words when it asks for something else, and the first run goes on', async () => {
-    const requestId = randomUUID();
     const held = stack.holding('first');
-    const { structured } = await client.call('spawn', { task: held.task, requestId });
-    const other = await client.call('spawn', { task: stack.saying('other'), requestId });
+    const request = requestOf(held.task);
+    const { structured } = await client.call('spawn', request);
+    const other = await client.call('spawn', { ...request, task: stack.saying('other') });
     expect(other.isError).toBe(true);
     expect(other.text).toContain('with other arguments; use a new requestId');
     expect((await client.call('status', { handle: structured['handle'] })).structured).toMatchObject({
@@ -111,18 +130,35 @@ describe('a start that is repeated with the same request id', () => {
     expect(ended.structured).toMatchObject({ runs: [{ result: 'first' }] });
   });
 
-  it('is another run when another caller takes the same id', async () => {
-    const request = { task: stack.saying('mine'), requestId: randomUUID() };
-    const stranger = await connectClient('modern', stack.mcpUrl, 'stranger');
-    const first = await client.call('spawn', request);
-    const second = await stranger.call('spawn', request);
-    await stranger.close();
-    expect(second.structured).not.toHaveProperty('existing');
-    expect(second.structured['handle']).not.toBe(first.structured['handle']);
+  it('is one run whatever comes with the id in whatever order, and nothing else is taken for it', async () => {
+    const bodies = integer({ min: 0, max: 2 });
+    const orders = sample(array(bodies, { minLength: 2, maxLength: 6 }), { numRuns: 6, seed: 14 });
+    for (const order of orders) {
+      const { requestId } = requestOf('');
+      const answers = await Promise.all(
+        order.map(async (body) => {
+          const answer = await client.call('spawn', {
+            ...requestOf(stack.saying(`body ${body}`)),
+            requestId,
+          });
+          return { body, ...answer };
+        }),
+      );
+      const taken = answers.filter(({ isError }) => !isError);
+      expect(new Set(taken.map(({ structured }) => structured['handle'])).size).toBe(
+        d14.expect['runs_started'],
+      );
+      expect(taken.filter(({ structured }) => structured['existing'] !== true)).toHaveLength(1);
+      const [body, ...otherBodies] = new Set(taken.map((answer) => answer.body));
+      expect(otherBodies).toEqual([]);
+      const refused = answers.filter(({ isError }) => isError);
+      expect(refused.map((answer) => answer.body)).toEqual(order.filter((one) => one !== body));
+      expect(refused.every(({ text }) => text.includes('with other arguments'))).toBe(true);
+    }
   });
 
   it('is the same run on another server and after a restart', async () => {
-    const request = { task: stack.saying('kept'), requestId: randomUUID() };
+    const request = requestOf(stack.saying('kept'));
     const server = await stack.startServer();
     const before = await connectClient('modern', `${server.url}/mcp`);
     const first = await before.call('spawn', request);
@@ -133,5 +169,26 @@ describe('a start that is repeated with the same request id', () => {
     const second = await after.call('spawn', request);
     await after.close();
     expect(second.structured).toMatchObject({ handle: first.structured['handle'], existing: true });
+  });
+});
+
+describe('a request id', () => {
+  it('is another run when another caller takes it', async () => {
+    const request = { task: stack.saying('mine'), requestId: randomUUID() };
+    const stranger = await connectClient('modern', stack.mcpUrl, 'stranger');
+    const first = await client.call('spawn', request);
+    const second = await stranger.call('spawn', request);
+    await stranger.close();
+    expect(second.structured).not.toHaveProperty('existing');
+    expect(second.structured['handle']).not.toBe(first.structured['handle']);
+  });
+
+  it('is taken once, for a root or for a child', async () => {
+    const request = { task: stack.saying('where'), requestId: randomUUID() };
+    const first = await client.call('run', request);
+    const [root] = first.structured['runs'] as readonly { readonly handle: string }[];
+    const second = await client.call('spawn', { ...request, parent: root?.handle });
+    expect(second.isError).toBe(true);
+    expect(second.text).toContain('with other arguments');
   });
 });
