@@ -6,6 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { caseFile } from '../case-file.ts';
 import { bundleChanged, type Edit } from './changed-workflows.ts';
+import { swappedOrder, swappedOrderOfNewRuns } from './order-change.ts';
 import { replayFaults } from './replay.ts';
 import { activityTypesOf, readStoredHistories } from './stored-histories.ts';
 
@@ -41,16 +42,6 @@ const publishThenTurn = / publish\(\);\n *last = (\{ kind: 'turn', turn: await )
 const imported = (name: string): Edit =>
   inAgentRun(/ CancelledFailure,\n/, ` CancelledFailure,\n  ${name},\n`);
 
-const memoThenAttribute = /( upsertMemo\(.*\n)((?:.*\n)*?)( *if \(changed\) upsertSearchAttributes\(.*\n)/;
-const swapped: readonly Edit[] = [inAgentRun(memoThenAttribute, '$3$1$2')];
-const guarded: readonly Edit[] = [
-  inAgentRun(
-    memoThenAttribute,
-    "const moved = patched('order');\nif (moved) {\n$3}\n$1$2if (!moved) {\n$3}\n",
-  ),
-  imported('patched'),
-];
-
 describe(`${d07.id} ${d07.title}`, () => {
   it.each(kept)('a run in the state %s is among the stored ones', (state) => {
     const ours = statesOfCase[state] ?? '';
@@ -80,7 +71,7 @@ describe(`${d07.id} ${d07.title}`, () => {
   });
 
   const changes: readonly (readonly [string, readonly Edit[]])[] = [
-    ['two commands of one task in another order', swapped],
+    ['two commands of one task in another order', swappedOrder],
     [
       'a turn asked for before the memo is written',
       [inAgentRun(publishThenTurn, ' const asked = $2;\npublish();\nlast = $1asked$3\n')],
@@ -108,7 +99,7 @@ describe(`${d07.id} ${d07.title}`, () => {
 
   it(
     'the same change behind patched() passes, so open runs go on as they began',
-    async () => expect(await faultsOf(guarded)).toEqual(new Map()),
+    async () => expect(await faultsOf(swappedOrderOfNewRuns)).toEqual(new Map()),
     bundleMs,
   );
 });
