@@ -94,6 +94,20 @@ export const searchAttributes = {
 /** Query that returns the messages of a run, as an array of `ChatMessage`; argument: how many, absent for all. */
 export const transcriptQuery = 'transcript';
 
+/**
+ * Temporal's id of the activity that carries a tool call out. A run upserts its memo once a turn; that its
+ * tools run now, and which, is read from the activities that Temporal has open.
+ * @param index of the call in its reply.
+ */
+export function callActivityId(tool: string, index: number): string {
+  return `${tool} ${index + 1}`;
+}
+
+/** The tool of a {@link callActivityId}. */
+export function toolOfActivityId(id: string): string {
+  return id.replace(/ \d+$/, '');
+}
+
 export const runStatusNames = ['Running', 'AwaitingApproval', 'Completed', 'Failed', 'Cancelled'] as const;
 
 /** Counters of a run that has done nothing yet. */

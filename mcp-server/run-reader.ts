@@ -2,10 +2,10 @@
  * Reads runs from Temporal: description and memo, and for an ended run its result or failure. No worker
  * is needed for any of it.
  */
-import { WorkflowFailedError, type Client } from '@temporalio/client';
+import { WorkflowFailedError, type Client, type WorkflowExecutionDescription } from '@temporalio/client';
 import { rootCause, WorkflowNotFoundError } from '@temporalio/common';
 import { type Handle } from '../contracts/ids.ts';
-import { handlePattern } from '../contracts/run-names.ts';
+import { handlePattern, toolOfActivityId } from '../contracts/run-names.ts';
 import { maySee, type Asker } from './asker.ts';
 import { viewRun, isClosed, type RunEnd, type RunView } from './run-view.ts';
 import type { TemporalLink } from './temporal-link.ts';
@@ -24,6 +24,12 @@ export function parseHandle(text: string): Handle {
   const trimmed = text.trim();
   if (!handlePattern.test(trimmed)) throw unknownHandle(text);
   return trimmed as Handle;
+}
+
+/** Tools whose calls are under way, each once. */
+function openCalls({ raw }: WorkflowExecutionDescription): readonly string[] {
+  const calls = (raw.pendingActivities ?? []).filter(({ activityType }) => activityType?.name === 'callTool');
+  return [...new Set(calls.map(({ activityId }) => toolOfActivityId(activityId ?? '')))];
 }
 
 /** Waits for the end of a run with Temporal's long poll; resolves at once when it has ended. */
@@ -82,7 +88,8 @@ export class RunReader {
   /** Another's run is told of like one that never was, and nothing more is asked about it. */
   async #describe(handle: Handle, asker: Asker) {
     try {
-      const execution = await this.#temporal.call((client) => client.workflow.getHandle(handle).describe());
+      const described = await this.#temporal.call((client) => client.workflow.getHandle(handle).describe());
+      const execution = { ...described, openCalls: openCalls(described) };
       const view = viewRun(execution);
       return view !== null && maySee(asker, view.caller) ? { execution, view } : null;
     } catch (error) {

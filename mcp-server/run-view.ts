@@ -26,6 +26,8 @@ export interface ExecutionView {
   readonly startTime: Date;
   readonly closeTime?: Date | undefined;
   readonly memo?: Record<string, unknown> | undefined;
+  /** Tools whose calls are under way, where that was asked: the memo tells of turns only. */
+  readonly openCalls?: readonly string[] | undefined;
 }
 
 /** How Temporal says a run ended: what the workflow returned, or the words of its failure. */
@@ -36,7 +38,7 @@ export type RunEnd =
 export interface RunView {
   readonly handle: Handle;
   readonly status: RunStatus;
-  /** What it does now: `model turn 3`; `ended`. */
+  /** What it does now: `model turn 3`, `tools: lookup`; `ended`. */
   readonly phase: string;
   /** First line of the task. */
   readonly summary: string;
@@ -96,6 +98,12 @@ function reasonOf(execution: ExecutionView, memo: RunMemo | null, status: RunSta
   }
 }
 
+function phaseOf({ openCalls = [] }: ExecutionView, memo: RunMemo | null, status: RunStatus): string {
+  if (isFinal(status)) return 'ended';
+  if (status === 'Running' && openCalls.length > 0) return `tools: ${openCalls.join(', ').slice(0, 200)}`;
+  return memo?.phase ?? 'unknown';
+}
+
 /**
  * The view of an execution, with its end where it is known; null when the workflow is not a run.
  * @param end absent: the final answer is not told, and a reason only as far as the memo knows it.
@@ -111,7 +119,7 @@ export function viewRun(execution: ExecutionView, end: RunEnd | null = null): Ru
   return {
     handle: handle.data,
     status,
-    phase: ended ? 'ended' : (memo?.phase ?? 'unknown'),
+    phase: phaseOf(execution, memo, status),
     summary: memo?.summary ?? '',
     model: memo?.model ?? null,
     class: memo?.class ?? null,

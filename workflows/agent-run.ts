@@ -87,7 +87,8 @@ export async function agentRun(given: unknown): Promise<RunResult> {
     publish();
     await reportEnd(state);
   };
-  publish();
+  // Whoever spawned the run has mostly said all of this already.
+  if (workflowInfo().memo?.[runMemoKey] === undefined || statusOf(state) !== shown) publish();
   try {
     let last: LastResult = begun.continued
       ? { kind: 'continued' }

@@ -4,6 +4,7 @@
  * side by side, the others do not wait for it.
  */
 import { ActivityFailure, isCancellation } from '@temporalio/workflow';
+import { callActivityId } from '../contracts/run-names.ts';
 import { onceActivities, repeatableActivities, repeatableAttempts } from './activity-stubs.ts';
 import type { ApprovalDesk } from './approval-desk.ts';
 import { declinedText, needsApproval } from './approvals.ts';
@@ -21,27 +22,30 @@ export interface ToolRound {
 
 /** @throws CancelledFailure when the run is cancelled; any other failure becomes the call's answer. */
 export async function runTools(calls: readonly PlannedCall[], round: ToolRound): Promise<AnsweredCall[]> {
-  if (round.parallel) return await Promise.all(calls.map((call) => answerCall(call, round)));
+  if (round.parallel) return await Promise.all(calls.map((call, index) => answerCall(call, index, round)));
   const answers: AnsweredCall[] = [];
-  for (const call of calls) answers.push(await answerCall(call, round));
+  for (const [index, call] of calls.entries()) answers.push(await answerCall(call, index, round));
   return answers;
 }
 
-async function answerCall(call: PlannedCall, round: ToolRound): Promise<AnsweredCall> {
+async function answerCall(call: PlannedCall, index: number, round: ToolRound): Promise<AnsweredCall> {
   if (call.kind === 'refuse') return failed(call.id, call.text);
   const allowed = !needsApproval(call.tool, round.approveTools) || (await round.desk.ask(call));
-  return allowed ? await runCall(call, round.model) : failed(call.id, declinedText);
+  return allowed
+    ? await runCall(call, callActivityId(call.name, index), round.model)
+    : failed(call.id, declinedText);
 }
 
 async function runCall(
   call: Extract<PlannedCall, { kind: 'run' }>,
+  activityId: string,
   model: string | null,
 ): Promise<AnsweredCall> {
   const { tool } = call;
   const repeatable = tool.annotations.readOnlyHint === true || tool.annotations.idempotentHint === true;
   const { callTool } = repeatable ? repeatableActivities : onceActivities;
   try {
-    const result = await callTool.executeWithOptions({ summary: call.name }, [
+    const result = await callTool.executeWithOptions({ summary: call.name, activityId }, [
       {
         callId: call.id,
         model,
