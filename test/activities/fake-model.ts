@@ -62,7 +62,11 @@ export const usageChunk = `data: ${JSON.stringify({
 })}\n\n`;
 export const doneEvent = 'data: [DONE]\n\n';
 
-export async function startFakeModel(first: Script): Promise<FakeModel> {
+/** @param models what `/v1/models` lists; default: one model, of which nothing more is said. */
+export async function startFakeModel(
+  first: Script,
+  models: () => readonly unknown[] = () => [{ id: 'fake', object: 'model' }],
+): Promise<FakeModel> {
   let current = first;
   const requests: FakeRequest[] = [];
   const endedRuns: string[] = [];
@@ -81,7 +85,7 @@ export async function startFakeModel(first: Script): Promise<FakeModel> {
     if (url === '/healthz') return void response.writeHead(200).end();
     if (url === '/v1/models') {
       response.writeHead(200, { 'content-type': 'application/json' });
-      response.end(JSON.stringify({ object: 'list', data: [{ id: 'fake', object: 'model' }] }));
+      response.end(JSON.stringify({ object: 'list', data: models() }));
       return;
     }
     let text = '';

@@ -62,6 +62,8 @@ export interface SimEngineOptions {
   readonly queueFullStatus?: 429 | 503;
   /** Default true. */
   readonly reportCachedTokens?: boolean;
+  /** Whether its model takes images; a text model refuses them as vLLM does. Default true. */
+  readonly images?: boolean;
   /** Asked of every request as `Authorization: Bearer …`; default: nothing is asked. */
   readonly apiKey?: string;
   /** Requests remembered. Default 1,000. */
@@ -155,6 +157,7 @@ function turnParts(
       script: { ...defaultScriptOptions, ...options.script },
       callIds: options.callIds ?? 'unique',
       reportCachedTokens: options.reportCachedTokens ?? true,
+      images: options.images ?? true,
       responses: createResponseStore(maxResponses),
       uniqueId: (prefix) => prefix + randomBytes(12).toString('hex'),
     },

@@ -3,7 +3,7 @@
  * them go to one log. A call is cancelled when its client says so or, where the protocol has it, leaves.
  * Calls that take longer than a second report progress every second when the client asks for it.
  */
-import { McpServer, type ServerContext } from '@modelcontextprotocol/server';
+import { McpServer, type CallToolResult, type ServerContext } from '@modelcontextprotocol/server';
 import type { CallLog } from './call-log.ts';
 import { fakeTools, type FakeTool, type Values } from './tools.ts';
 
@@ -35,7 +35,7 @@ async function runTool(
   values: Values,
   context: ServerContext,
   { log, delayScale }: ToolServerParts,
-): Promise<{ content: { type: 'text'; text: string }[]; isError?: boolean }> {
+): Promise<CallToolResult> {
   const { signal, _meta: meta } = context.mcpReq;
   const end = log.begin(tool.name, values, idempotencyKeyOf(meta));
   const cancelled = (): void => {
@@ -46,9 +46,10 @@ async function runTool(
     const durationMs = tool.durationMs(values) * (tool.scaled ? delayScale : 1);
     await pass(durationMs, context);
     signal.throwIfAborted();
-    const { text, isError } = tool.answer(values);
+    const { text, isError, images = [] } = tool.answer(values);
     end(isError === true ? 'failed' : 'finished');
-    return { content: [{ type: 'text', text }], ...(isError === true ? { isError } : {}) };
+    const shown = images.map((image) => ({ type: 'image' as const, ...image }));
+    return { content: [{ type: 'text', text }, ...shown], ...(isError === true ? { isError } : {}) };
   } finally {
     signal.removeEventListener('abort', cancelled);
     end('failed');

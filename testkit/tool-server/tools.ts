@@ -4,6 +4,7 @@
  */
 import { z } from 'zod';
 import { createGenerator, hashText, nextInteger, pick } from '../sim-engine/core/random.ts';
+import { noisePng } from './noise-png.ts';
 
 export interface ToolAnnotations {
   readonly readOnlyHint: boolean;
@@ -19,7 +20,14 @@ export interface FakeTool {
   /** Milliseconds before the delay scale; unscaled where the caller names them. */
   readonly durationMs: (values: Values) => number;
   readonly scaled: boolean;
-  readonly answer: (values: Values) => { readonly text: string; readonly isError?: true };
+  readonly answer: (values: Values) => FakeAnswer;
+}
+
+export interface FakeAnswer {
+  readonly text: string;
+  readonly isError?: true;
+  /** Shown after the text. */
+  readonly images?: readonly { readonly mimeType: string; readonly data: string }[];
 }
 
 export type Values = Readonly<Record<string, unknown>>;
@@ -113,6 +121,40 @@ export const fakeTools: readonly FakeTool[] = [
     answer: (values) => ({
       text: `This tool failed: ${values['reason'] === undefined ? 'as asked' : text(values, 'reason')}`,
       isError: true,
+    }),
+  },
+  {
+    name: 'picture',
+    description: 'Takes pictures of a scene.',
+    inputSchema: z.object({
+      scene: z.string().min(1).describe('What to take pictures of.'),
+      count: z.int().min(0).max(20).optional().describe('How many; default 1.'),
+      width: z.int().min(1).max(2_000).optional().describe('Pixels a side; default 8.'),
+    }),
+    annotations: readOnly,
+    durationMs: () => 50,
+    scaled: true,
+    answer(values) {
+      const images = Array.from({ length: Number(values['count'] ?? 1) }, (_, index) => ({
+        mimeType: 'image/png',
+        data: noisePng(`${text(values, 'scene')} ${index}`, Number(values['width'] ?? 8)).toString('base64'),
+      }));
+      return { text: `Pictures of ${text(values, 'scene')}:`, images };
+    },
+  },
+  {
+    name: 'long_text',
+    description: 'Reads a text of a given length.',
+    inputSchema: z.object({
+      bytes: z.int().min(0).max(8_000_000).describe('How long it is.'),
+      failed: z.boolean().optional().describe('Whether it is an error.'),
+    }),
+    annotations: readOnly,
+    durationMs: () => 10,
+    scaled: true,
+    answer: (values) => ({
+      text: 'long text '.repeat(Math.ceil(Number(values['bytes']) / 10)).slice(0, Number(values['bytes'])),
+      ...(values['failed'] === true ? { isError: true } : {}),
     }),
   },
   {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { createTranscriptCache } from '../../../activities/model-turn/transcript-cache.ts';
-import type { AssistantMessage, ChatMessage } from '../../../contracts/chat-messages.ts';
+import type { AssistantMessage, ChatMessage, ToolMessage } from '../../../contracts/chat-messages.ts';
 import { transcriptDigest } from '../../../contracts/transcript-digest.ts';
 
 const task: ChatMessage = { role: 'user', content: 'task' };
@@ -13,7 +13,11 @@ const reply: AssistantMessage = {
     function: { name: 'lookup', arguments: '{}' },
   })),
 };
-const result = (id: string, content: string): ChatMessage => ({ role: 'tool', tool_call_id: id, content });
+const toolResult = (id: string, content: string): ToolMessage => ({
+  role: 'tool',
+  tool_call_id: id,
+  content,
+});
 const reference = (messages: readonly ChatMessage[]) => ({
   length: messages.length,
   digest: transcriptDigest(messages),
@@ -26,11 +30,35 @@ describe('the transcript cache', () => {
       { id: 'a', name: 'lookup' },
       { id: 'b', name: 'lookup' },
     ]);
-    const next = [task, reply, result('a', '1'), result('b', '2')];
+    const next = [task, reply, toolResult('a', '1'), toolResult('b', '2')];
     expect(cache.find('run', reference(next))).toBeNull();
     cache.answered('run', 'b', { content: '2' });
     cache.answered('run', 'a', { content: '1' });
     expect(cache.find('run', reference(next))).toEqual(next);
+  });
+
+  it('holds images of results, and weighs them', () => {
+    const images = [{ mimeType: 'image/png', data: 'A'.repeat(2_000) }];
+    const next: ChatMessage[] = [task, reply, { ...toolResult('a', '1'), images }, toolResult('b', '2')];
+    const ask = (limit: number) => {
+      const cache = createTranscriptCache(limit);
+      cache.replied('run', [task], reply, [
+        { id: 'a', name: 'lookup' },
+        { id: 'b', name: 'lookup' },
+      ]);
+      cache.answered('run', 'a', { content: '1', images });
+      cache.answered('run', 'b', { content: '2' });
+      return cache;
+    };
+    expect(ask(10_000).find('run', reference(next))).toEqual(next);
+    const other = [
+      task,
+      reply,
+      { ...toolResult('a', '1'), images: [{ ...images[0], data: 'B' }] },
+      toolResult('b', '2'),
+    ];
+    expect(ask(10_000).find('run', reference(other as ChatMessage[]))).toBeNull();
+    expect(ask(1_500).find('run', reference(next))).toBeNull();
   });
 
   it('knows the answers of refused calls', () => {
@@ -40,7 +68,7 @@ describe('the transcript cache', () => {
       { id: 'b', name: 'lookup' },
     ]);
     cache.answered('run', 'b', { content: '2' });
-    const next = [task, reply, result('a', 'Error: no'), result('b', '2')];
+    const next = [task, reply, toolResult('a', 'Error: no'), toolResult('b', '2')];
     expect(cache.find('run', reference(next))).toEqual(next);
   });
 

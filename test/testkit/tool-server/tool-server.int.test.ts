@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { inflateSync } from 'node:zlib';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { Client as OldClient } from '@modelcontextprotocol/sdk/client/index.js';
@@ -109,6 +110,23 @@ describe.each([
     expect(await caller.call('lookup', { topic: 'the moon' })).toEqual(first);
     expect(await caller.call('fail', {})).toMatchObject({ isError: true });
     expect(server.calls().tools).toMatchObject({ lookup: { finished: 2 }, fail: { failed: 1 } });
+  });
+
+  it('gets pictures that are real ones, as many and as large as it asks for', async () => {
+    const caller = await connectClient();
+    const answer = await caller.call('picture', { scene: 'a pier', count: 2, width: 64 });
+    const { content } = z
+      .object({ content: z.array(z.looseObject({ type: z.string(), data: z.string().optional() })) })
+      .parse(answer);
+    expect(content.map(({ type }) => type)).toEqual(['text', 'image', 'image']);
+    for (const { data = '' } of content.slice(1)) {
+      const bytes = Buffer.from(data, 'base64');
+      expect(bytes.subarray(1, 4).toString()).toBe('PNG');
+      expect(bytes.readUInt32BE(16)).toBe(64);
+      const length = bytes.readUInt32BE(33);
+      expect(inflateSync(bytes.subarray(41, 41 + length))).toHaveLength(64 * 65);
+    }
+    expect(content[1]?.data).not.toBe(content[2]?.data);
   });
 
   it('is counted by tool and idempotency key, and written down before and after', async () => {

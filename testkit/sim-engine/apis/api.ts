@@ -24,6 +24,8 @@ export interface ApiContext {
   /** `short`: `call_0`, `call_1` in every reply. */
   readonly callIds: 'unique' | 'short';
   readonly reportCachedTokens: boolean;
+  /** Whether the model takes images; else a request with one is refused. */
+  readonly images: boolean;
   readonly responses: ResponseStore;
   /** Makes ids that no other request of any engine has. */
   readonly uniqueId: (prefix: string) => string;

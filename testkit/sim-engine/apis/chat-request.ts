@@ -6,10 +6,10 @@ import { z } from 'zod';
 import type { JsonSchema, OfferedTool, SimMessage } from '../core/conversation.ts';
 import { firstTokenCandidates } from '../core/first-token.ts';
 import type { ReplyRequest } from '../core/script.ts';
-import type { ApiContext, ApiRequest } from './api.ts';
+import { BadRequest, type ApiContext, type ApiRequest } from './api.ts';
 import { chatWriter } from './chat-reply.ts';
 import { generateReply } from './generative-reply.ts';
-import { contentText, directivesOf, readBody } from './read-body.ts';
+import { contentImages, contentText, directivesOf, imagesField, readBody } from './read-body.ts';
 
 const contentSchema = z.union([
   z.string(),
@@ -100,10 +100,16 @@ function replyRequest(request: z.infer<typeof bodySchema>): ReplyRequest {
   };
 }
 
+/** @throws BadRequest for an image where most engines take none: anywhere but in a message of the user. */
 function asMessage(message: z.infer<typeof messageSchema>): SimMessage {
+  const images = contentImages(message.content);
+  if (images.length > 0 && message.role !== 'user') {
+    throw new BadRequest(400, `image_url is only allowed in messages of role 'user', not '${message.role}'`);
+  }
   return {
     role: message.role === 'developer' ? 'system' : message.role === 'function' ? 'tool' : message.role,
     text: contentText(message.content),
+    ...imagesField(images),
     toolCalls: (message.tool_calls ?? []).map((call) => ({
       id: call.id,
       name: call.function.name,

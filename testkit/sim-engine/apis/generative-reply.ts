@@ -4,6 +4,7 @@ import type { Candidate } from '../core/first-token.ts';
 import { hashText } from '../core/random.ts';
 import { planReply, type ReplyPlan, type ReplyRequest } from '../core/script.ts';
 import type { ApiContext, ApiRequest } from './api.ts';
+import { refuseImages } from './read-body.ts';
 
 export interface NamedCall {
   readonly id: string;
@@ -27,6 +28,7 @@ export function generateReply(
   callPrefix: string,
   firstToken: readonly Candidate[] | null = null,
 ): GenerativeReply {
+  if (!context.images) refuseImages(request.messages, context.model);
   const plan = withFirstToken(planReply(request, context.script), request, firstToken);
   const names = plan.calls.map((call) => call.name);
   return {

@@ -9,7 +9,7 @@ import type { ReplyRequest } from '../core/script.ts';
 import type { ApiContext, ApiRequest } from './api.ts';
 import { generateReply } from './generative-reply.ts';
 import { messagesWriter } from './messages-reply.ts';
-import { contentText, directivesOf, readBody, textMessage } from './read-body.ts';
+import { contentImages, contentText, directivesOf, imagesField, readBody, textMessage } from './read-body.ts';
 
 const partSchema = z.looseObject({ type: z.string(), text: z.string().optional() });
 const textsSchema = z.union([z.string(), z.array(partSchema)]);
@@ -118,6 +118,7 @@ function asMessages(role: 'user' | 'assistant' | 'system', blocks: readonly Bloc
   const message: SimMessage = {
     role,
     text: contentText(said),
+    ...imagesField(contentImages(said)),
     toolCalls: blocks
       .filter(({ type }) => type === 'tool_use')
       .map(({ id = '', name = '', input = {} }) => ({ id, name, arguments: JSON.stringify(input) })),
@@ -127,6 +128,7 @@ function asMessages(role: 'user' | 'assistant' | 'system', blocks: readonly Bloc
     ...results.map((block): SimMessage => ({
       role: 'tool',
       text: contentText(block.content),
+      ...imagesField(contentImages(block.content)),
       toolCalls: [],
       toolCallId: block.tool_use_id ?? null,
     })),

@@ -1,6 +1,7 @@
 /** What the readers of all APIs do alike: check a body, read directives, join parts of a content. */
 import type { z } from 'zod';
 import type { SimMessage } from '../core/conversation.ts';
+import { hashText } from '../core/random.ts';
 import { DirectiveFault, readDirectives, type Directive } from '../core/directives.ts';
 import { BadRequest } from './api.ts';
 
@@ -31,6 +32,29 @@ export function textMessage(role: SimMessage['role'], text: string): SimMessage 
 interface ContentPart {
   readonly type: string;
   readonly text?: string | undefined;
+  readonly image_url?: unknown;
+  readonly source?: unknown;
+}
+
+/** The images of a content, as the three APIs that take any write them; each a short name of its data. */
+export function contentImages(content: string | readonly ContentPart[] | null | undefined): string[] {
+  if (content === null || content === undefined || typeof content === 'string') return [];
+  return content.flatMap((part) =>
+    ['image_url', 'input_image', 'image'].includes(part.type)
+      ? [String(hashText(JSON.stringify(part.image_url ?? part.source ?? '')))]
+      : [],
+  );
+}
+
+/** As the field of a message; nothing without any. */
+export function imagesField(images: readonly string[]): Pick<SimMessage, 'images'> {
+  return images.length === 0 ? {} : { images };
+}
+
+/** @throws BadRequest, as an engine whose model reads text only does. */
+export function refuseImages(messages: readonly SimMessage[], model: string): void {
+  if (!messages.some(({ images = [] }) => images.length > 0)) return;
+  throw new BadRequest(400, `${model} is not a multimodal model`);
 }
 
 /** A content as its text; of a part without one, such as an image, its type stands there. */

@@ -5,7 +5,7 @@
  */
 import { z } from 'zod';
 import type { OfferedTool, SimMessage } from '../core/conversation.ts';
-import { contentText, textMessage } from './read-body.ts';
+import { contentImages, contentText, imagesField, textMessage } from './read-body.ts';
 
 const partSchema = z.looseObject({ type: z.string(), text: z.string().optional() });
 const textsSchema = z.union([z.string(), z.array(partSchema)]);
@@ -30,11 +30,15 @@ export function messagesOf(input: z.infer<typeof inputSchema>): SimMessage[] {
   for (const item of input) {
     if (item.type === 'message') {
       const role = item.role === 'developer' ? 'system' : (item.role ?? 'user');
-      messages.push(textMessage(role, contentText(item.content)));
+      messages.push({
+        ...textMessage(role, contentText(item.content)),
+        ...imagesField(contentImages(item.content)),
+      });
     } else if (item.type.endsWith('_call') && item.call_id !== undefined) addCall(messages, item);
     else if (item.type.endsWith('_call_output')) {
       const result = textMessage('tool', contentText(item.output));
-      messages.push({ ...result, toolCallId: item.call_id ?? null });
+      const images = imagesField(contentImages(item.output));
+      messages.push({ ...result, ...images, toolCallId: item.call_id ?? null });
     }
   }
   return messages;

@@ -15,6 +15,8 @@ export interface SimToolCall {
 export interface SimMessage {
   readonly role: 'system' | 'user' | 'assistant' | 'tool';
   readonly text: string;
+  /** What each image is, in any form that tells images apart; absent: none. */
+  readonly images?: readonly string[];
   readonly toolCalls: readonly SimToolCall[];
   /** Of a tool message: which call it answers. */
   readonly toolCallId: string | null;
@@ -49,10 +51,18 @@ export function replyPieces(
   ];
 }
 
+/** Tokens of an image, whatever its size. */
+export const imageTokens = 256;
+
+function tokensOfImage(image: string): number[] {
+  return Array.from({ length: imageTokens }, (_, index) => hashText(`<image ${index}>${image}`));
+}
+
 function messageTokens(message: SimMessage): number[] {
   return [
     hashText(`<${message.role}>`),
     ...tokenIds(message.text),
+    ...(message.images ?? []).flatMap(tokensOfImage),
     ...message.toolCalls.flatMap((call) => [hashText(`<call>${call.name}`), ...tokenIds(call.arguments)]),
     hashText('<end>'),
   ];

@@ -28,7 +28,7 @@ export interface ScriptOptions {
 export const defaultScriptOptions: ScriptOptions = {
   seed: 1,
   shapes: ['good'],
-  avoidTools: ['delete_page', 'add_note', 'wait', 'fail', 'hang'],
+  avoidTools: ['delete_page', 'add_note', 'wait', 'fail', 'picture', 'long_text', 'hang'],
 };
 
 export interface ReplyRequest {

@@ -17,6 +17,7 @@ function context(): ApiContext {
     script: defaultScriptOptions,
     callIds: 'unique',
     reportCachedTokens: true,
+    images: true,
     responses: createResponseStore(2),
     uniqueId: (prefix) => {
       ids += 1;
@@ -172,5 +173,79 @@ describe('errors', () => {
     ['/v1/responses', 500, { error: { type: 'InternalServerError', message: 'm', param: null, code: 500 } }],
   ])('of %s with status %i are in its shape', (path, status, body) => {
     expect(errorBody(path, status, 'm')).toEqual(body);
+  });
+});
+
+describe('images', () => {
+  const url = (data: string) => `data:image/png;base64,${data}`;
+  const chat = (...images: string[]) => ({
+    messages: [
+      {
+        role: 'user',
+        content: [
+          { type: 'text', text: 'Look' },
+          ...images.map((data) => ({ type: 'image_url', image_url: { url: url(data) } })),
+        ],
+      },
+    ],
+  });
+  const responses = (...images: string[]) => ({
+    input: [
+      {
+        role: 'user',
+        content: [
+          { type: 'input_text', text: 'Look' },
+          ...images.map((data) => ({ type: 'input_image', image_url: url(data) })),
+        ],
+      },
+    ],
+  });
+  const messages = (...images: string[]) => ({
+    max_tokens: 10,
+    messages: [
+      {
+        role: 'user',
+        content: [
+          { type: 'text', text: 'Look' },
+          ...images.map((data) => ({
+            type: 'image',
+            source: { type: 'base64', media_type: 'image/png', data },
+          })),
+        ],
+      },
+    ],
+  });
+
+  describe.each([
+    ['chat completions', chat, readChat],
+    ['responses', responses, readResponses],
+    ['messages', messages, readMessages],
+  ])('in %s', (_api, body, reader) => {
+    const tokensOf = (...images: string[]) =>
+      reader(body(...images), context()).sequences[0]?.promptTokens ?? [];
+
+    it('cost a fixed number of tokens each, the same image the same ones', () => {
+      const [none, small, large] = [[], ['AAAA'], ['A'.repeat(40_000)]].map((images) => tokensOf(...images));
+      expect(small?.length).toBe(large?.length);
+      const each = (small?.length ?? 0) - (none?.length ?? 0);
+      expect(each).toBeGreaterThan(200);
+      expect(tokensOf('AAAA', 'BBBB')).toHaveLength((none?.length ?? 0) + 2 * each);
+      expect(tokensOf('AAAA')).toEqual(tokensOf('AAAA'));
+      expect(tokensOf('AAAA')).not.toEqual(tokensOf('AAAB'));
+    });
+
+    it('are refused where the model reads text only', () => {
+      const textOnly = { ...context(), images: false };
+      expect(() => reader(body('AAAA'), textOnly)).toThrow(
+        new BadRequest(400, 'sim-small is not a multimodal model'),
+      );
+      expect(() => reader(body(), textOnly)).not.toThrow();
+    });
+  });
+
+  it('are refused in a tool message of chat completions, as most engines do', () => {
+    const [message] = chat('AAAA').messages;
+    const body = { messages: [{ ...message, role: 'tool', tool_call_id: 'c' }] };
+    expect(() => readChat(body, context())).toThrow(/only allowed in messages of role 'user'/);
   });
 });
