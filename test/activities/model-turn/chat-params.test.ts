@@ -102,11 +102,11 @@ describe('the messages of a run, as engines take them,', () => {
         // Each call is answered, in order, by the messages right after it.
         const answered = params.flatMap((param, index) =>
           param.role === 'assistant'
-            ? (param.tool_calls ?? []).map(({ id }, place) => [id, params[index + 1 + place]])
+            ? (param.tool_calls ?? []).map(({ id }, place) => ({ id, next: params[index + 1 + place] }))
             : [],
         );
         expect(answered).toEqual(
-          answered.map(([id]) => [id, { role: 'tool', tool_call_id: id, content: `seen ${String(id)}` }]),
+          answered.map(({ id }) => ({ id, next: { role: 'tool', tool_call_id: id, content: `seen ${id}` } })),
         );
         expect(answered).toHaveLength(params.filter(({ role }) => role === 'tool').length);
         expect(bridged && roles(params).includes('tu')).toBe(false);
