@@ -16,15 +16,18 @@ export function extendTranscriptDigest(digest: string, message: ChatMessage): st
   return textDigest(digest + canonicalText(message));
 }
 
+/** Looked up once: in a workflow's sandbox each look at a global costs far more than the multiplication. */
+const { imul } = Math;
+
 /** 16 hexadecimal digits for a text. */
 export function textDigest(text: string): string {
   let high = 0x811c9dc5;
   let low = 0x01000193;
   for (let index = 0; index < text.length; index += 1) {
     const unit = text.charCodeAt(index);
-    high = Math.imul(high ^ unit, 0x85ebca6b);
+    high = imul(high ^ unit, 0x85ebca6b);
     high ^= high >>> 13;
-    low = Math.imul(low ^ unit, 0xc2b2ae35);
+    low = imul(low ^ unit, 0xc2b2ae35);
     low ^= low >>> 16;
   }
   return hex(high) + hex(low);
