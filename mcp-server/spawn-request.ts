@@ -14,7 +14,7 @@ import {
 } from '../contracts/run.ts';
 import { serviceClassSchema } from '../contracts/service-class.ts';
 import type { Asker } from './asker.ts';
-import { cutMiddle } from './fair-cut.ts';
+import { cutMiddle, jsonBytes } from './fair-cut.ts';
 import { booleanFromText, listFromText, numberFromText } from './lenient-arguments.ts';
 import { UserFault } from './user-fault.ts';
 
@@ -63,7 +63,7 @@ export const spawnRequestSchema = z.strictObject({
 });
 export type SpawnRequest = z.infer<typeof spawnRequestSchema>;
 
-/** Most bytes of task and system prompt together: Temporal takes 2 MiB, and the transcript grows from here. */
+/** Most bytes of JSON of task and system prompt together: Temporal takes 2 MiB, and the transcript grows from here. */
 export const maxPromptBytes = 1_048_576;
 
 /** @throws UserFault when task and system prompt are too large to be kept. */
@@ -72,7 +72,7 @@ export function toRunInput(
   { caller, classCeiling }: Pick<Asker, 'caller' | 'classCeiling'>,
   traceparent?: string,
 ): RunInput {
-  const bytes = Buffer.byteLength(request.task) + Buffer.byteLength(request.system ?? '');
+  const bytes = jsonBytes(request.task) + jsonBytes(request.system ?? '');
   if (bytes > maxPromptBytes) {
     throw new UserFault(
       'invalid',

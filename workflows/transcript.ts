@@ -89,6 +89,11 @@ function leaner(messages: readonly ChatMessage[], limitBytes: number, targetByte
   return last === null ? null : { messages: last, rounds };
 }
 
+/** The transcript as a query can answer with it, if there is any way. */
+export function readableTranscript(transcript: Transcript): Transcript {
+  return fitTranscript(transcript) ?? transcript;
+}
+
 /** Why a transcript cannot be made to fit, and what to do about it. */
 export function tellTooLarge({ messages, bytes }: Transcript): string {
   const fixed = fixedBytes(messages);

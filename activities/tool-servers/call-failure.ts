@@ -1,5 +1,8 @@
 /** What a failed call at a tool server means: whether the server can have acted on it. Pure. */
 import { SdkError, SdkErrorCode, SdkHttpError } from '@modelcontextprotocol/client';
+import { cutResult } from '../tool-calls/cut-result.ts';
+
+const longestMessageBytes = 10_000;
 
 /** A call that has no result. */
 export class ToolServerError extends Error {
@@ -7,8 +10,9 @@ export class ToolServerError extends Error {
   /** `not-sent`: the server never got it. `unknown`: it may have taken effect. `refused`: the server said no. */
   readonly outcome: 'not-sent' | 'unknown' | 'refused';
 
+  /** @param message cut: a server's words may be of any length, and become part of a run's history. */
   constructor(outcome: ToolServerError['outcome'], message: string) {
-    super(message);
+    super(cutResult(message, longestMessageBytes));
     this.outcome = outcome;
   }
 }
@@ -100,5 +104,5 @@ export function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const cause = error.cause instanceof Error && error.message === 'fetch failed' ? error.cause : error;
   const code = (cause as NodeJS.ErrnoException).code;
-  return cause.message === '' ? (code ?? cause.name) : cause.message;
+  return cause.message === '' ? (code ?? cause.name) : cutResult(cause.message, longestMessageBytes);
 }

@@ -2,10 +2,10 @@
  * All tool servers of a worker: their tools under the names that models see, and calls by server. A
  * server that cannot be listed in time is left out with a warning; it never holds up the others.
  */
-import type { CallToolResult } from '@modelcontextprotocol/client';
 import type { Logger } from 'pino';
 import type { ToolServers } from '../../contracts/config-file.ts';
 import type { ListedTool, ToolListing } from '../../contracts/tool-listing.ts';
+import type { ToolServerResult } from '../tool-calls/render-result.ts';
 import { nameTools } from '../tool-calls/tool-names.ts';
 import { messageOf, ToolServerError } from './call-failure.ts';
 import type { ServerTool } from './read-tools.ts';
@@ -15,14 +15,17 @@ export interface ToolRegistry {
   /** @param names only these; null: all. */
   list(names: readonly string[] | null, signal: AbortSignal): Promise<ToolListing>;
   /** @throws ToolServerError, or what the signal threw. */
-  call(server: string, call: ServerCall, signal: AbortSignal): Promise<CallToolResult>;
+  call(server: string, call: ServerCall, signal: AbortSignal): Promise<ToolServerResult>;
   close(): Promise<void>;
 }
 
 /** Milliseconds that a listing waits for one server. */
 const serverListMs = 5_000;
-/** Bytes of JSON of a whole listing: it becomes one entry in a run's history. */
-const listingLimitBytes = 1_000_000;
+/**
+ * Bytes of JSON of a whole listing: it becomes one entry in a run's history, and goes along with the
+ * transcript when the run continues as new.
+ */
+const listingLimitBytes = 400_000;
 
 export function createToolRegistry(configs: ToolServers, deps: { readonly logger: Logger }): ToolRegistry {
   const servers = new Map<string, Listed>(

@@ -100,6 +100,9 @@ describe('a request to spawn', () => {
     const request = spawnRequestSchema.parse({ task: 'é'.repeat(maxPromptBytes / 2), system: 'x' });
     expect(() => toRunInput(request, ann)).toThrow(UserFault);
     expect(() => toRunInput(request, ann)).toThrow(/1048577 bytes/);
+    // What Temporal keeps is JSON, in which such a character takes six bytes.
+    const control = spawnRequestSchema.parse({ task: '\u0001'.repeat(200_000) });
+    expect(() => toRunInput(control, ann)).toThrow(/1200000 bytes/);
   });
 });
 
