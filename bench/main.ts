@@ -1,6 +1,7 @@
 /** `npm run bench -- NAME [--quick] [...]`: runs one benchmark, prints its table and bars, exits 1 if a bar is missed. */
 import { durabilityUsage, parseDurabilityOptions } from './durability/options.ts';
 import { runDurabilityBench } from './durability/run-durability.ts';
+import { runLongRuns } from './long-runs/run-long-runs.ts';
 import { overheadUsage, parseOverheadOptions } from './overhead/options.ts';
 import { runOverheadBench } from './overhead/run-overhead.ts';
 import { runSchedulerFaults } from './scheduler-faults.ts';
@@ -18,6 +19,7 @@ const benchmarks: Readonly<Record<string, { readonly run: Benchmark; readonly us
   scheduler: { run: quickOnly(runSchedulerBench), usage: '[--quick]' },
   'scheduler-faults': { run: quickOnly(runSchedulerFaults), usage: '[--quick]' },
   steps: { run: quickOnly(runStepsBench), usage: '[--quick]' },
+  'long-runs': { run: quickOnly(runLongRuns), usage: '[--quick]' },
   overhead: {
     run: (words) => {
       const options = parseOverheadOptions(words);
