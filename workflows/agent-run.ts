@@ -44,6 +44,7 @@ import { detailsOf, endRun, memoOf, startRun, statusOf } from './run-state.ts';
 import type { RunState } from './run-state.ts';
 import { runTools } from './run-tools.ts';
 import { cutText } from './text.ts';
+import { readableTranscript } from './transcript.ts';
 import { workflowNowMs } from './workflow-clock.ts';
 
 const transcriptOf = defineQuery<readonly ChatMessage[], [number?]>(transcriptQuery);
@@ -57,7 +58,10 @@ const statusAttribute = defineSearchAttributeKey(searchAttributes.status, 'KEYWO
 export async function agentRun(given: unknown): Promise<RunResult> {
   const begun = beginRun(given);
   let { state } = begun;
-  setHandler(transcriptOf, (upTo) => state.transcript.messages.slice(0, upTo));
+  setHandler(transcriptOf, (upTo) =>
+    // A last reply may take the whole over what a query can answer; a turn asks for what was fitted before.
+    (upTo === undefined ? readableTranscript(state.transcript) : state.transcript).messages.slice(0, upTo),
+  );
   setHandler(toolsOf, () => state.tools);
   let shown = workflowInfo().typedSearchAttributes.get(statusAttribute);
   const publish = (): void => {
