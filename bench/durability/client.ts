@@ -6,7 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
 import { connectModern, type ToolClient } from '../mcp-clients.ts';
 import type { ObservedRun, Recorder } from './recorder.ts';
-import { planRun } from './workload.ts';
+import { planRun, type PlannedRun } from './workload.ts';
 
 export interface ClientDeps {
   readonly mcpUrl: string;
@@ -26,6 +26,7 @@ const awaitedSchema = z.looseObject({
       status: z.string(),
       result: z.string().optional(),
       reason: z.string().optional(),
+      pendingApprovals: z.array(z.looseObject({ id: z.string() })).default([]),
     }),
   ),
 });
@@ -40,41 +41,58 @@ const endStatuses = ['Completed', 'Failed', 'Cancelled'];
 export async function runClient(deps: ClientDeps): Promise<void> {
   const link = createLink(deps);
   try {
-    for (;;) {
-      const index = deps.nextIndex();
-      if (index === null) return;
-      const run: ObservedRun = {
-        plan: planRun(index, deps.seed),
-        startMs: Date.now(),
-        handle: null,
-        endMs: null,
-        status: null,
-        result: null,
-        reason: null,
-      };
-      deps.recorder.runs.push(run);
-      await followRun(run, link, deps.giveUp);
+    for (let index = deps.nextIndex(); index !== null; index = deps.nextIndex()) {
+      await runPlan(planRun(index, deps.seed), null, link, deps);
     }
   } finally {
     await link.close();
   }
 }
 
-async function followRun(run: ObservedRun, link: Link, giveUp: AbortSignal): Promise<void> {
-  const spawned = await link.call('spawn', run.plan.request);
-  if (spawned === null) return;
-  const { handle } = spawnedSchema.parse(spawned);
-  run.handle = handle;
+/** Spawns a run and those below it and awaits them all, the run itself last. */
+async function runPlan(
+  plan: PlannedRun,
+  parent: string | null,
+  link: Link,
+  deps: ClientDeps,
+): Promise<ObservedRun[]> {
+  const run: ObservedRun = {
+    plan,
+    startMs: Date.now(),
+    handle: null,
+    endMs: null,
+    status: null,
+    result: null,
+    reason: null,
+  };
+  deps.recorder.runs.push(run);
+  const spawned = await link.call('spawn', { ...plan.request, ...(parent === null ? {} : { parent }) });
+  if (spawned === null) return [run];
+  run.handle = spawnedSchema.parse(spawned).handle;
+  const family = [run];
+  for (const child of plan.below) family.push(...(await runPlan(child, run.handle, link, deps)));
+  if (parent === null) await awaitRuns(family, link, deps.giveUp);
+  return family;
+}
+
+/** Approves whatever waits for it on the way. */
+async function awaitRuns(runs: readonly ObservedRun[], link: Link, giveUp: AbortSignal): Promise<void> {
   while (!giveUp.aborted) {
-    const awaited = await link.call('await', { handles: [handle], timeoutSeconds: awaitSeconds });
+    const handles = runs.flatMap(({ handle, endMs }) => (handle === null || endMs !== null ? [] : [handle]));
+    if (handles.length === 0) return;
+    const awaited = await link.call('await', { handles, mode: 'any', timeoutSeconds: awaitSeconds });
     if (awaited === null) return;
-    const [view] = awaitedSchema.parse(awaited).runs;
-    if (view === undefined || !endStatuses.includes(view.status)) continue;
-    run.status = view.status;
-    run.result = view.result ?? null;
-    run.reason = view.reason ?? null;
-    run.endMs = Date.now();
-    return;
+    for (const view of awaitedSchema.parse(awaited).runs) {
+      for (const { id } of view.pendingApprovals) {
+        await link.call('approve', { handle: view.handle, approvalId: id, allow: true });
+      }
+      const run = runs.find(({ handle }) => handle === view.handle);
+      if (run === undefined || !endStatuses.includes(view.status)) continue;
+      run.status = view.status;
+      run.result = view.result ?? null;
+      run.reason = view.reason ?? null;
+      run.endMs = Date.now();
+    }
   }
 }
 

@@ -35,13 +35,19 @@ export async function killAll(plan: readonly PlannedKill[], deps: KillerDeps): P
       }
     }
   };
-  for (const [index, planned] of plan.entries()) {
-    await delay(planned.gapMs);
-    const part = deps.parts.find(({ name }) => name === planned.part);
-    if (part === undefined) throw new Error(`no part ${planned.part}`);
-    if (planned.alone) await until(() => deps.parts.every((one) => one.up()) || broken.length > 0);
-    await until(() => part.up() || broken.length > 0);
+  const left = [...plan];
+  while (left.length > 0) {
+    await delay(left[0]?.gapMs ?? 0);
+    const isUp = ({ part }: PlannedKill): boolean => deps.parts.some(({ name, up }) => name === part && up());
+    // A part that is down cannot die: the next one that can takes its turn, and it dies later.
+    await until(() => left.some(isUp) || broken.length > 0);
+    const [planned] = left.splice(left.findIndex(isUp), 1);
+    if (planned?.alone === true) {
+      await until(() => deps.parts.every((one) => one.up()) || broken.length > 0);
+    }
     if (broken[0] !== undefined) throw broken[0];
+    const part = deps.parts.find(({ name }) => name === planned?.part);
+    if (part === undefined || planned === undefined) throw new Error('no part to be killed');
     const kill: Kill = { part: part.name, alone: planned.alone, atMs: Date.now(), backMs: null };
     deps.kills.push(kill);
     await part.kill();
@@ -51,7 +57,8 @@ export async function killAll(plan: readonly PlannedKill[], deps: KillerDeps): P
       }),
     );
     if (planned.alone) await until(() => deps.allWentOn(kill), aloneLimitMs);
-    if ((index + 1) % 20 === 0) deps.progress(`${index + 1} of ${plan.length} kills ...`);
+    const done = plan.length - left.length;
+    if (done % 20 === 0) deps.progress(`${done} of ${plan.length} kills ...`);
   }
   await Promise.all(restarts);
   if (broken[0] !== undefined) throw broken[0];

@@ -1,6 +1,7 @@
 /** The tables and the bars of the durability bench. Pure. */
 import { bar, type Bar } from '../bars.ts';
 import type { Aftermath, Fates } from './aftermath.ts';
+import { leastKills } from './kill-plan.ts';
 import type { Observations } from './recorder.ts';
 import { runKinds } from './workload.ts';
 import type { Verdict } from './verdict.ts';
@@ -17,7 +18,7 @@ export function durabilityBars(
   const fewest = Math.min(...aftermath.map(({ kills }) => kills));
   return [
     bar('kills', sum(aftermath.map(({ kills }) => kills)), '>=', plannedKills),
-    bar('kills of the part with the fewest', fewest, '>=', Math.floor(plannedKills / aftermath.length)),
+    bar('kills of the part with the fewest', fewest, '>=', leastKills(plannedKills)),
     bar('runs lost', verdict.lost.length, '=', 0),
     bar('turns doubled in transcripts', verdict.turnsDoubled, '=', 0),
     bar('tool calls doubled', verdict.callsDoubled + verdict.effectsDoubled, '=', 0),

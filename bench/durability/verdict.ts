@@ -76,8 +76,13 @@ export function isUnknownOutcome({ role, content }: TranscriptMessage): boolean 
 
 function lossOf(run: ObservedRun, transcripts: Transcripts): string | null {
   const name = `${run.handle ?? `run ${run.plan.index}`} (${run.plan.kind})`;
-  if (run.status !== 'Completed')
+  if (run.status !== run.plan.ends)
     return `${name}: ${run.status ?? 'no status'}: ${run.reason ?? 'no reason'}`;
+  if (run.plan.ends === 'Cancelled') {
+    return run.reason?.includes('budget exceeded') === true
+      ? null
+      : `${name}: ended for another reason: ${run.reason ?? 'none'}`;
+  }
   if (run.result !== run.plan.answer) return `${name}: another answer than the scripted one`;
   const messages = transcripts.get(run.handle ?? '');
   if (messages === undefined) return `${name}: its transcript cannot be read`;
