@@ -7,18 +7,16 @@ import { ApplicationFailure } from '@temporalio/common';
 import type { Handle } from '../contracts/ids.ts';
 import {
   approvalFailureTypes,
-  approvalsQuery,
   decideApprovalUpdate,
   decidedApprovalSchema,
   isFinal,
-  runApprovalsSchema,
   type ApprovalDecision,
   type DecidedApproval,
-  type RunApprovals,
   type RunStatus,
 } from '../contracts/run.ts';
 import type { Asker } from './asker.ts';
 import { approvalLines, fitApprovals } from './approval-text.ts';
+import { readApprovals } from './read-approvals.ts';
 import { unknownHandle, type RunReader } from './run-reader.ts';
 import type { RunView } from './run-view.ts';
 import type { TemporalLink } from './temporal-link.ts';
@@ -118,19 +116,4 @@ async function findDecided(deps: ApproveDeps, view: RunView, id: string | null):
   const standing = isFinal(status) ? `it has ended (${status})` : `it is ${status} (${phase})`;
   const asked = id === null ? '' : `, and no approval '${id.slice(0, 128)}' was decided in it`;
   throw new UserFault('conflict', `nothing waits for approval in ${handle}: ${standing}${asked}`);
-}
-
-/** Milliseconds a worker has to tell what was decided; without an answer nothing is known of it. */
-const queryMs = 5_000;
-
-async function readApprovals(temporal: TemporalLink, handle: Handle): Promise<RunApprovals> {
-  try {
-    const answer: unknown = await temporal.call(
-      (client) => client.workflow.getHandle(handle).query(approvalsQuery),
-      queryMs,
-    );
-    return runApprovalsSchema.parse(answer);
-  } catch {
-    return { open: [], decided: [] };
-  }
 }

@@ -14,6 +14,7 @@ import { cancelRun, type CancelOutcome } from './cancel-run.ts';
 import { listRuns, type RunList } from './list-runs.ts';
 import { ProxyClient } from './proxy-client.ts';
 import { parseHandle, RunReader, unknownHandle } from './run-reader.ts';
+import { withWholeArguments } from './read-approvals.ts';
 import { readFamily, type RunFamily } from './run-family.ts';
 import type { RunView } from './run-view.ts';
 import { RunWatches } from './run-watches.ts';
@@ -115,7 +116,7 @@ export function createRunService(config: RunServiceConfig): RunService {
     await: async (query, signal, report) =>
       await awaitRuns(awaitDeps, { ...query, handles: parseHandles(query.handles) }, signal, report),
     async status(handle, asker) {
-      const run = await reader.read(parseHandle(handle), asker);
+      const run = await withWholeArguments(temporal, await reader.read(parseHandle(handle), asker));
       return { run, family: await readFamily({ temporal, reader }, run, asker) };
     },
     list: (asker) => listRuns(temporal, asker.caller),

@@ -10,7 +10,7 @@ export const descriptions = {
 
 Use it to fan out: when a job has parts that do not need each other (files to read, questions to look up, variants to try), call spawn for every part first, then call await ONCE with all handles. Do not await after each spawn; that makes them run one after another. For a single task whose answer you need now, use run.
 
-The sub-agent sees only what you write in task (and system): put in everything it needs, and say what the answer should look like. It returns text; nothing of your conversation is visible to it.
+The sub-agent sees only what you write in task (and system): put in everything it needs, and say what the answer should look like. It returns text; nothing of your conversation is visible to it. Its calls of destructive tools, and of those named in approveTools, wait until somebody decides them with approve.
 
 With parent (a handle) the new run belongs to that run: cancelling the parent ends it too, and the budget of the parent holds for both. The parent may have ended, but not been cancelled. A tree is at most 8 runs deep and has at most 1,000 runs; you may have 100 at work at once (over it spawn says so: await or cancel some).
 

@@ -191,6 +191,19 @@ describe.each<ClientKind>(['modern', 'legacy', 'sdk'])('a %s client', (kind) => 
     expect(maybe.text).toContain('allow');
   });
 
+  it('sees in status the whole of long arguments, which await and the list cut', async () => {
+    const page = `${randomUUID()}${'x'.repeat(20_000)}END`;
+    const handle = await spawn(deleting(page), { maxTokens: 0 });
+    const [open] = await waitForOpen(handle);
+    expect(JSON.parse(open?.arguments ?? '')).toEqual({ page });
+    const { structured, text } = await client.call('await', { handles: [handle], timeoutSeconds: 0 });
+    expect(text.length).toBeLessThan(10_000);
+    expect(structured).toMatchObject({ runs: [{ pendingApproval: { id: open?.id } }] });
+    await client.call('approve', { handle, allow: true, approvalId: open?.id });
+    await client.call('await', { handles: [handle] });
+    expect(deletions(page)).toBe(1);
+  });
+
   it('makes any tool wait that it names in approveTools', async () => {
     const handle = await spawn(stack.lookingUp('found'), { approveTools: ['desk__lookup'] });
     expect(await waitForOpen(handle)).toMatchObject([{ tool: 'desk__lookup' }]);

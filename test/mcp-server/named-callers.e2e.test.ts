@@ -84,9 +84,10 @@ describe.each(['modern', 'legacy', 'sdk'] as const)('with a %s client', (kind: C
       ),
     );
     for (const [index, handle] of spawned.entries()) {
-      await as('ann').call('await', { handles: [handle] });
-      const { structured } = await as('ann').call('status', { handle });
-      const { id } = structured['pendingApproval'] as { id: string };
+      const { id } = await eventually(async () => {
+        const { structured } = await as('ann').call('status', { handle });
+        return (structured['pendingApproval'] ?? null) as { id: string } | null;
+      });
       for (const args of [{}, { approvalId: id }]) {
         const other = await as('bob').call('approve', { handle, allow: true, ...args });
         expect([other.isError, other.text.includes('unknown handle')]).toEqual([true, true]);

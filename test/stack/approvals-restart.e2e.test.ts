@@ -111,4 +111,4 @@ it('an approval left open across kill -9 of everything is still listed, and answ
   expect(ran).toHaveLength(expected.length);
   expect(ran).toEqual(expect.arrayContaining(expected));
   for (const client of clients) await client.close();
-});
+}, 300_000);

@@ -357,6 +357,19 @@ describe('a run that waits for approval', () => {
     expect(deleted(page)).toEqual([]);
   });
 
+  it('ends when the seconds of its budget are used up, and runs nothing', async () => {
+    const page = randomUUID();
+    const run = await start([[deletion(page)]], { budget: { seconds: 2 } });
+    await onlyOpen(run);
+    await expect(run.result()).rejects.toThrow('cancelled');
+    expect(await stack.memo(run)).toMatchObject({
+      status: 'Cancelled',
+      reason: expect.stringContaining('budget exceeded: seconds'),
+      pendingApprovals: [],
+    });
+    expect(deleted(page)).toEqual([]);
+  });
+
   it('costs nothing: it holds no timer and no activity, and another run goes by without an event of its own', async () => {
     const run = await start([[deletion(randomUUID())]]);
     await onlyOpen(run);
