@@ -34,7 +34,8 @@ export const repeatableActivities = proxyActivities<Pick<RunActivities, 'callToo
   retry: { initialInterval: '1 second', backoffCoefficient: 2, maximumAttempts: repeatableAttempts },
 });
 
-export const listingActivities = proxyActivities<Pick<RunActivities, 'listTools'>>({
+/** Local, so that sixteen runs spawned at once begin their first turns with half the tasks. */
+export const listingActivities = proxyLocalActivities<Pick<RunActivities, 'listTools'>>({
   // A server that hangs is left out after 5 s; a lost worker must not hold up the start of a run for longer.
   startToCloseTimeout: '10 seconds',
   retry: { initialInterval: '500 milliseconds', maximumAttempts: 5 },

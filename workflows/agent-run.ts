@@ -91,8 +91,7 @@ export async function agentRun(given: unknown): Promise<RunResult> {
     publish();
     await reportEnd(state);
   };
-  // Whoever spawned the run has mostly said all of this already.
-  if (workflowInfo().memo?.[runMemoKey] === undefined || statusOf(state) !== shown) publish();
+  if (!isToldOf() || statusOf(state) !== shown) publish();
   try {
     let last: LastResult = begun.continued
       ? { kind: 'continued' }
@@ -112,8 +111,7 @@ export async function agentRun(given: unknown): Promise<RunResult> {
           break;
         case 'run-tools':
           await budget.reserveCalls(step.calls.length);
-          // Temporal's open activities tell readers that tools run: an upsert costs it as much as a call.
-          setCurrentDetails(detailsOf(state));
+          showDetails(state);
           last = { kind: 'tools', answers: await runTools(step.calls, { ...roundOf(state), desk }) };
           break;
         case 'finish':
@@ -204,10 +202,20 @@ function once(work: () => void): () => void {
   };
 }
 
+/** Whether whoever spawned the run has told of it. */
+function isToldOf(): boolean {
+  return workflowInfo().memo?.[runMemoKey] !== undefined;
+}
+
+/** Enough when tools begin: readers see them among Temporal's open activities, and an upsert costs a lot. */
+function showDetails(state: RunState): void {
+  setCurrentDetails(detailsOf(state));
+}
+
 /** Upserts the memo, and the status attribute only when it `changed`: each costs an event. */
 function publishState(state: RunState, changed: boolean): void {
   upsertMemo({ [runMemoKey]: memoOf(state, workflowNowMs()) });
-  setCurrentDetails(detailsOf(state));
+  showDetails(state);
   if (changed) upsertSearchAttributes([{ key: statusAttribute, value: statusOf(state) }]);
 }
 

@@ -93,7 +93,7 @@ async function startProduct(parts: ProductParts, keep: <T extends Closable>(part
     await startChild({
       name: 'fermata',
       command: process.execPath,
-      args: ['--import', 'tsx', join(root, 'cli', 'main.ts'), 'up', '--json', '--config', configPath],
+      args: [join(root, 'scripts', 'start.mjs'), '--json', '--config', configPath],
       environment: {
         ...withoutSettings(environment),
         PATH: `${dirname(binary)}${delimiter}${path}`,

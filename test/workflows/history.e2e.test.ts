@@ -42,7 +42,6 @@ describe('the history of a run', () => {
       return [{ type: attributes.activityType?.name, input: textOf(attributes.input?.payloads), summary }];
     });
     expect(scheduled.map(({ type }) => type)).toEqual([
-      'listTools',
       ...Array.from({ length: 3 }, () => ['modelTurn', 'callTool']).flat(),
       'modelTurn',
     ]);
