@@ -58,10 +58,7 @@ const statusAttribute = defineSearchAttributeKey(searchAttributes.status, 'KEYWO
 export async function agentRun(given: unknown): Promise<RunResult> {
   const begun = beginRun(given);
   let { state } = begun;
-  setHandler(transcriptOf, (upTo) =>
-    // A last reply may take the whole over what a query can answer; a turn asks for what was fitted before.
-    (upTo === undefined ? readableTranscript(state.transcript) : state.transcript).messages.slice(0, upTo),
-  );
+  setHandler(transcriptOf, (upTo) => messagesOf(state, upTo));
   setHandler(toolsOf, () => state.tools);
   let shown = workflowInfo().typedSearchAttributes.get(statusAttribute);
   const publish = (): void => {
@@ -127,6 +124,11 @@ export async function agentRun(given: unknown): Promise<RunResult> {
     await conclude(end.status, end.reason);
     throw end.failure;
   }
+}
+
+/** A last reply may take the whole over what a query can answer; a turn asks for what was fitted before. */
+function messagesOf({ transcript }: RunState, upTo?: number): readonly ChatMessage[] {
+  return upTo === undefined ? readableTranscript(transcript).messages : transcript.messages.slice(0, upTo);
 }
 
 function resultOf(
