@@ -13,7 +13,7 @@ import {
 } from '@temporalio/workflow';
 import { approvalsQuery, approveSignal, decideApprovalUpdate } from '../contracts/run-names.ts';
 import type { DecidedApproval, RunApprovals } from '../contracts/run.ts';
-import { decide, decideBySignal, decisionOf, hasRoom, openApproval } from './approvals.ts';
+import { decide, decideBySignal, decisionOf, openApproval } from './approvals.ts';
 import type { ApprovableCall, Approvals, DecisionOutcome } from './approvals.ts';
 
 const decideUpdate = defineUpdate<DecidedApproval, [unknown]>(decideApprovalUpdate);
@@ -64,8 +64,6 @@ export function openApprovalDesk(holder: ApprovalsHolder): ApprovalDesk {
   );
   return {
     async ask(call) {
-      // Of all that wait for room, the first to wake may take it.
-      while (!hasRoom(holder.read())) await condition(() => hasRoom(holder.read()));
       const { approvals, id } = openApproval(holder.read(), holder.run, call);
       holder.write(approvals);
       await condition(() => decisionOf(holder.read(), id) !== null);

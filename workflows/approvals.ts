@@ -9,9 +9,10 @@ import type { ListedTool } from '../contracts/tool-listing.ts';
 import { textDigest } from '../contracts/transcript-digest.ts';
 import { cutText } from './text.ts';
 
-/** So many calls of a run are asked about at a time; more wait for one of them to be decided. */
-export const openLimit = 50;
-/** So many decisions are remembered, for those who answer late. */
+/**
+ * So many decisions are remembered, for those who answer late. Open are at most the calls of one reply,
+ * which are fewer (`next-step.ts`).
+ */
 export const decidedLimit = 200;
 /** UTF-16 units that the arguments of all open approvals may take in the memo. */
 const listedArguments = 16_384;
@@ -42,10 +43,6 @@ export function needsApproval(
 ): boolean {
   if (approveTools.includes(name)) return true;
   return annotations.destructiveHint === true && annotations.readOnlyHint !== true;
-}
-
-export function hasRoom(approvals: Approvals): boolean {
-  return approvals.open.length < openLimit;
 }
 
 /** Opens the approval of `call`; the id follows from the run, the call and its arguments. */

@@ -12,6 +12,7 @@ import {
   type PendingApproval,
   type RunMemo,
 } from '../../contracts/run.ts';
+import { callsPerReplyLimit } from '../../workflows/next-step.ts';
 import type { FakeCall } from '../activities/fake-model.ts';
 import { startRunStack, type RunStack } from './run-stack.ts';
 
@@ -268,24 +269,20 @@ describe('a batch of calls', () => {
     expect(await run.result()).toMatchObject({ counters: { toolCalls: 3, failedToolCalls: 1 } });
   });
 
-  it('of more calls than are asked about at a time asks about the rest as the first are decided', async () => {
+  it('of as many calls as a reply may make is open and listed as a whole', async () => {
     const page = randomUUID();
-    const calls = Array.from({ length: 60 }, (_, index) => deletion(`${page}-${index}`));
-    const run = await start([calls], { parallelToolCalls: true, maxToolCalls: 60 });
-    const first = await waitForOpen(run, 50);
-    const decided = new Set<string>();
-    const decideAll = async (open: readonly PendingApproval[]): Promise<void> => {
-      for (const { id } of open) {
-        decided.add(id);
-        await decide(run, { id, allow: false, by: 'ann' });
-      }
-    };
-    await decideAll(first.pendingApprovals);
-    const { pendingApprovals } = await waitForOpen(run, 10);
-    expect(pendingApprovals.filter(({ id }) => decided.has(id))).toEqual([]);
-    await decideAll(pendingApprovals);
-    expect(await run.result()).toMatchObject({ counters: { toolCalls: 60, failedToolCalls: 60 } });
-    expect(deleted(page)).toEqual([]);
+    const calls = Array.from({ length: callsPerReplyLimit + 2 }, (_, index) => deletion(`${page}-${index}`));
+    const run = await start([calls], { parallelToolCalls: true, maxToolCalls: calls.length });
+    const { pendingApprovals } = await waitForOpen(run, callsPerReplyLimit);
+    expect(pendingApprovals.map((open) => JSON.parse(open.arguments) as unknown)).toEqual(
+      calls.slice(0, callsPerReplyLimit).map((call) => call.arguments),
+    );
+    for (const [index, { id }] of pendingApprovals.entries()) {
+      await decide(run, { id, allow: index === 7, by: 'ann' });
+    }
+    const failedToolCalls = calls.length - 1;
+    expect(await run.result()).toMatchObject({ counters: { toolCalls: calls.length, failedToolCalls } });
+    expect(deleted(page)).toEqual([`${page}-7`]);
   });
 });
 

@@ -1,18 +1,17 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { approvalFailureTypes, memoTextLimit } from '../../contracts/run-names.ts';
+import { callsPerReplyLimit } from '../../workflows/next-step.ts';
 import { approvalLines } from '../../workflows/approval-lines.ts';
 import {
   decide,
   decideBySignal,
   decidedLimit,
   decisionOf,
-  hasRoom,
   listedApprovals,
   needsApproval,
   noApprovals,
   openApproval,
-  openLimit,
   tellDecided,
   type ApprovableCall,
   type Approvals,
@@ -215,7 +214,7 @@ describe('a decision', () => {
   });
 
   it('is remembered until its call has seen it, however many are decided at once', () => {
-    expect(decidedLimit).toBeGreaterThan(openLimit);
+    expect(decidedLimit).toBeGreaterThan(callsPerReplyLimit);
   });
 
   it('is lost by no copy of the state, such as a next workflow execution gets', () => {
@@ -316,7 +315,7 @@ describe('the list that readers see', () => {
     ]);
   });
 
-  it.each([1, 2, 10, openLimit])(
+  it.each([1, 2, 10, callsPerReplyLimit])(
     'of %i calls with long arguments is cut to what a memo may hold',
     (count) => {
       const calls = Array.from({ length: count }, (_, index) => call(`c${index}`, 'x'.repeat(100_000)));
@@ -330,12 +329,6 @@ describe('the list that readers see', () => {
       }
     },
   );
-
-  it('has room for so many calls at a time', () => {
-    const calls = Array.from({ length: openLimit }, (_, index) => call(`c${index}`));
-    expect(hasRoom(opened(...calls.slice(1)).approvals)).toBe(true);
-    expect(hasRoom(opened(...calls).approvals)).toBe(false);
-  });
 });
 
 describe('the details on Temporal\u2019s pages', () => {
