@@ -2,14 +2,14 @@
  * Whether a result keeps what its tool promised of structured output. Pure. It is only told, never refused:
  * the model reads the result as it is, and a result that reports a failure promised nothing.
  */
-import type { CallToolResult } from '@modelcontextprotocol/client';
+import type { ToolServerResult } from '../tool-calls/render-result.ts';
 import type { ValidateArguments } from '../tool-calls/validate-arguments.ts';
 import type { ServerTool } from './read-tools.ts';
 
 /** @returns what is wrong with it; null: nothing. */
 export function structuredOutputFault(
   tool: Pick<ServerTool, 'outputSchema'>,
-  result: Pick<CallToolResult, 'structuredContent' | 'isError'>,
+  result: Pick<ToolServerResult, 'structuredContent' | 'isError'>,
   validate: ValidateArguments,
 ): string | null {
   if (tool.outputSchema === undefined || result.isError === true) return null;

@@ -3,9 +3,9 @@
  * was lost, and a list of its tools that is kept until the server says it changed. It repeats a request
  * only where the server did not take it.
  */
-import type { CallToolResult } from '@modelcontextprotocol/client';
 import type { Logger } from 'pino';
 import type { ToolServerConfig } from '../../contracts/config-file.ts';
+import type { ToolServerResult } from '../tool-calls/render-result.ts';
 import { createValidator } from '../tool-calls/validate-arguments.ts';
 import {
   describeCallFailure,
@@ -17,6 +17,7 @@ import {
 } from './call-failure.ts';
 import { createConnectionOpener, type Connection } from './connection.ts';
 import { keepConnection, type ConnectionKeeper } from './keep-connection.ts';
+import { callResultSchema } from './read-call-result.ts';
 import { boundedRequest, fetchTools, listTotalMs } from './requests.ts';
 import { structuredOutputFault } from './structured-output.ts';
 import { createToolListKeeper, type ToolList, type ToolListKeeper } from './tool-list.ts';
@@ -35,7 +36,7 @@ export interface ToolServer {
   /** The last list there was; null: it was never listed. */
   lastList(): ToolList | null;
   /** @throws ToolServerError, or what the signal threw. */
-  call(call: ServerCall, signal: AbortSignal): Promise<CallToolResult>;
+  call(call: ServerCall, signal: AbortSignal): Promise<ToolServerResult>;
   close(): Promise<void>;
 }
 
@@ -145,7 +146,7 @@ async function callOnce(
   config: ToolServerConfig,
   call: ServerCall,
   signal: AbortSignal,
-): Promise<CallToolResult> {
+): Promise<ToolServerResult> {
   const { tool, idempotencyKey } = call;
   const params = {
     name: tool,
@@ -156,7 +157,7 @@ async function callOnce(
     name,
     config,
     signal,
-    async (options) => await client.request({ method: 'tools/call', params }, options),
+    async (options) => await client.request({ method: 'tools/call', params }, callResultSchema, options),
   );
 }
 
@@ -177,7 +178,7 @@ function createFaultLog(
   name: string,
   lists: ToolListKeeper,
   logger: Logger,
-): (tool: string, result: CallToolResult) => void {
+): (tool: string, result: ToolServerResult) => void {
   const validate = createValidator();
   const told = new Set<string>();
   return (toolName, result) => {
