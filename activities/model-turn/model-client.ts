@@ -4,22 +4,25 @@
  * activity's own retries are the only ones, so that one failed turn is one request. The one thing it sends
  * again, changed, is a turn whose form its engine does not take (`engine-manners.ts`).
  */
+import type { Readable } from 'node:stream';
 import type { Logger } from 'pino';
-import OpenAI, { APIConnectionError, APIError } from 'openai';
+import type OpenAI from 'openai';
+import { APIConnectionError, APIError } from 'openai';
 import { z } from 'zod';
 import { Agent, fetch as undiciFetch, type RequestInit as UndiciRequestInit } from 'undici';
 import type { ChatMessage } from '../../contracts/chat-messages.ts';
 import { readRefusal } from '../../contracts/engine-refusal.ts';
-import { requestHeaders, responseHeaders } from '../../contracts/headers.ts';
+import { requestHeaders } from '../../contracts/headers.ts';
 import type { ListedTool } from '../../contracts/tool-listing.ts';
 import { engineSchema } from '../tool-calls/engine-schema.ts';
 import { chatParams } from './chat-params.ts';
 import { nameProxyDeath } from './proxy-death.ts';
-import { createReplyCollector, type CollectedReply } from './collect-reply.ts';
+import { createReplyCollector, type CollectedReply, type ReplyChunk } from './collect-reply.ts';
 import { createEngineManners, type SentForm } from './engine-manners.ts';
 import { ModelTurnError } from './model-turn-error.ts';
+import { openAiClient, withToken, type ProxyDoor, type StreamWatch } from './openai-door.ts';
 import { createPoolModels } from './pool-models.ts';
-import { usableEvents } from './usable-events.ts';
+import { readEvents } from './reply-events.ts';
 
 export interface TurnRequest {
   readonly runId: string;
@@ -54,8 +57,6 @@ export interface ModelClient {
 
 /** UTF-16 units of one reply; a longer one is broken off. */
 const longestReply = 1_000_000;
-/** A held turn may wait for days before its first byte, so only the connection's own liveness bounds it. */
-const noTimeoutMs = 2 ** 31 - 1;
 /** Above the proxy's own limit for a silent engine: it notices first and says why. */
 const silentStreamMs = 660_000;
 
@@ -85,7 +86,7 @@ export function createModelClient(
       try {
         return await manners.send(
           request,
-          async (form) => await streamTurn(proxyUrl, fetchThroughAgent, request, form, signal),
+          async (form) => await streamTurn({ proxyUrl, agent, token }, request, form, signal),
         );
       } catch (error) {
         if (!(error instanceof ModelTurnError)) throw error;
@@ -118,40 +119,23 @@ export function createModelClient(
   };
 }
 
-/** In place of the key that the openai package insists on. */
-function withToken(given: UndiciRequestInit['headers'], token: string | null): Record<string, string> {
-  const headers = new Headers(given as ConstructorParameters<typeof Headers>[0]);
-  headers.delete('authorization');
-  if (token !== null) headers.set('authorization', `Bearer ${token}`);
-  return Object.fromEntries(headers);
-}
-
-type AgentFetch = (url: string, init: UndiciRequestInit) => ReturnType<typeof undiciFetch>;
-
 async function streamTurn(
-  proxyUrl: string,
-  agentFetch: AgentFetch,
+  door: ProxyDoor,
   request: TurnRequest,
   form: SentForm,
   signal: AbortSignal,
 ): Promise<TurnReply> {
-  const watch: StreamWatch = { answered: false, heldMs: 0, sawDone: false, errorBody: '' };
-  const client = openAiClient(proxyUrl, agentFetch, watch);
+  const watch: StreamWatch = { body: null, heldMs: 0, errorBody: '' };
+  const client = openAiClient(door, watch);
   const startedMs = performance.now();
   const headers = identity(request);
   try {
     const model = request.model ?? (await firstModel(client, signal));
     const body = completionBody(request, form, model);
-    const stream = await client.chat.completions.create(body, { headers, signal });
-    const collector = createReplyCollector();
-    for await (const chunk of stream) {
-      if (collector.add(chunk) > longestReply) throw replyTooLarge();
-    }
-    // The openai stream ends silently when its signal aborts.
+    await client.chat.completions.create(body, { headers, signal }).asResponse();
+    if (watch.body === null) throw brokenStream('the answer is no stream of events');
+    const reply = await readReply(watch.body);
     signal.throwIfAborted();
-    const reply = collector.reply();
-    if (reply.finishReason === null && !watch.sawDone)
-      throw brokenStream('the stream ended before its reply was complete');
     const totalMs = Math.round(performance.now() - startedMs);
     return { reply, model, totalMs, heldMs: Math.min(watch.heldMs, totalMs) };
   } catch (error) {
@@ -160,64 +144,23 @@ async function streamTurn(
   }
 }
 
-/** What is learnt of a response beside its chunks. */
-interface StreamWatch {
-  /** Response headers have come. */
-  answered: boolean;
-  heldMs: number;
-  sawDone: boolean;
-  /** The body of an answer that is an error: the openai package keeps only one shape of it. */
-  errorBody: string;
-}
-
-function openAiClient(proxyUrl: string, agentFetch: AgentFetch, watch: StreamWatch): OpenAI {
-  return new OpenAI({
-    baseURL: `${proxyUrl}/v1`,
-    apiKey: 'fermata',
-    maxRetries: 0,
-    timeout: noTimeoutMs,
-    logLevel: 'off',
-    fetch: async (url, init) => {
-      const response = await agentFetch(urlText(url), init as unknown as UndiciRequestInit);
-      watch.answered = response.ok && (response.headers.get('content-type') ?? '').includes('event-stream');
-      const heldMs = Number(response.headers.get(responseHeaders.heldMs) ?? 0);
-      if (Number.isFinite(heldMs) && heldMs > 0) watch.heldMs = Math.round(heldMs);
-      if (!response.ok) return await readError(response, watch);
-      if (!watch.answered || response.body === null) return response;
-      const body = response.body as unknown as ReadableStream<Uint8Array>;
-      const { status, headers } = response;
-      return new Response(body.pipeThrough(usableEvents(() => (watch.sawDone = true))), {
-        status,
-        headers: Object.fromEntries(headers),
-      });
-    },
+/** @throws ModelTurnError for a reply that is not complete or too long; what a broken connection threw. */
+async function readReply(body: Readable): Promise<CollectedReply> {
+  const collector = createReplyCollector();
+  let sawDone = false;
+  await readEvents(body, (data) => {
+    if (sawDone) return;
+    if (data.trim() === '[DONE]') {
+      sawDone = true;
+      return;
+    }
+    const chunk = JSON.parse(data) as ReplyChunk & { readonly error?: object };
+    if (chunk.error) throw new APIError(undefined, chunk.error, undefined, undefined);
+    if (collector.add(chunk) > longestReply) throw replyTooLarge();
   });
-}
-
-/** Bytes of an error that are read; an engine's is far smaller. */
-const longestErrorBytes = 64 * 1024;
-
-/** The same answer, whose body has been read. */
-async function readError(
-  response: Awaited<ReturnType<typeof undiciFetch>>,
-  watch: StreamWatch,
-): Promise<Response> {
-  const pieces: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const piece of response.body ?? []) {
-    pieces.push(piece as Uint8Array);
-    bytes += (piece as Uint8Array).length;
-    if (bytes >= longestErrorBytes) break;
-  }
-  watch.errorBody = Buffer.concat(pieces).toString('utf8', 0, longestErrorBytes);
-  return new Response(watch.errorBody, {
-    status: response.status,
-    headers: Object.fromEntries(response.headers),
-  });
-}
-
-function urlText(url: string | URL | Request): string {
-  return typeof url === 'string' ? url : url instanceof URL ? url.href : url.url;
+  const reply = collector.reply();
+  if (reply.finishReason !== null || sawDone) return reply;
+  throw brokenStream('the stream ended before its reply was complete');
 }
 
 function identity(request: TurnRequest): Record<string, string> {
@@ -280,7 +223,8 @@ const poolModelSchema = z.object({
   fermata: z.object({ replicas: z.array(z.object({ apis: z.array(z.string()) })) }),
 });
 
-function describeError(error: unknown, { answered, errorBody }: StreamWatch): ModelTurnError {
+function describeError(error: unknown, { body, errorBody }: StreamWatch): ModelTurnError {
+  const answered = body !== null;
   if (error instanceof APIConnectionError)
     return answered ? brokenStream(causeText(error)) : connectionFailure(error);
   if (error instanceof APIError) {
