@@ -1,6 +1,6 @@
 /** What a transcript may lose and what it never does; cases X01, X03 and X05 as far as a run elides. */
 import * as fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { createTranscriptCache } from '../../activities/model-turn/transcript-cache.ts';
 import type { AssistantMessage, ChatMessage } from '../../contracts/chat-messages.ts';
 import { transcriptDigest } from '../../contracts/transcript-digest.ts';
@@ -12,6 +12,9 @@ import {
   type Transcript,
 } from '../../workflows/transcript.ts';
 import { caseFile } from '../case-file.ts';
+
+// Random conversations by the hundred: on a busy machine they take their time.
+vi.setConfig({ testTimeout: 60_000 });
 
 const call = (...ids: readonly string[]): AssistantMessage => ({
   role: 'assistant',
@@ -76,7 +79,7 @@ function check(
       const fitted = fitTranscript(given, limit, target);
       if (fitted !== null) each(given, fitted, { limit, target });
     }),
-    { numRuns: 150 },
+    { numRuns: 100 },
   );
 }
 
