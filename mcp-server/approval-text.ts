@@ -50,9 +50,9 @@ export function approvalHint(runs: readonly RunView[]): string | null {
   const waiting = runs.filter((run) => run.pendingApprovals.length > 0);
   const calls = waiting.reduce((sum, run) => sum + run.pendingApprovals.length, 0);
   if (calls === 0) return null;
-  const [what, them] = calls === 1 ? ['1 tool call waits', 'it'] : [`${calls} tool calls wait`, 'them'];
-  const whose = waiting.length === 1 ? `of ${waiting[0]?.handle ?? ''}` : `of ${waiting.length} runs`;
-  return `${what} for approval ${whose}: show ${them} to the user and call approve with handle, approvalId and allow, then await again.`;
+  const whose = waiting.length === 1 ? (waiting[0]?.handle ?? '') : `${waiting.length} runs`;
+  const what = calls === 1 ? `1 tool call of ${whose} waits` : `${calls} tool calls of ${whose} wait`;
+  return `${what} for approval: show ${calls === 1 ? 'it' : 'them'} to the user and call approve with handle, approvalId and allow, then await again.`;
 }
 
 /** Of an unfinished run, as structured content; nothing when none is open. */

@@ -82,7 +82,7 @@ describe.each<ClientKind>(['modern', 'legacy', 'sdk'])('a %s client', (kind) => 
     });
     const [{ id } = { id: '' }] = await waitForOpen(handle);
     expect(told.text).toContain(`waits for approval ${id}: desk__delete_page ${JSON.stringify({ page })}`);
-    expect(told.text).toContain(`1 tool call waits for approval of ${handle}`);
+    expect(told.text).toContain(`1 tool call of ${handle} waits for approval`);
     const status = await client.call('status', { handle });
     expect(status.structured).toMatchObject({
       status: 'AwaitingApproval',
@@ -235,7 +235,7 @@ describe.each<ClientKind>(['modern', 'legacy', 'sdk'])('a %s client', (kind) => 
         done: mode === 'any',
         runs: [{ status: 'AwaitingApproval' }, { status: 'Completed', result: 'worked' }],
       });
-      expect(text).toContain('1 tool call waits for approval');
+      expect(text).toContain(`1 tool call of ${handles[0]} waits for approval`);
       await client.call('cancel', { handle: handles[0] });
     },
   );
@@ -248,7 +248,7 @@ describe.each<ClientKind>(['modern', 'legacy', 'sdk'])('a %s client', (kind) => 
     const { structured, text } = await client.call('await', { handles, timeoutSeconds: 0.1 });
     expect(structured).toMatchObject({ done: false, runs: [{ pendingApproval: {} }, { status: 'Running' }] });
     expect(text).toContain('Time is up with 2 runs still at work');
-    expect(text).toContain(`1 tool call waits for approval of ${handles[0]}`);
+    expect(text).toContain(`1 tool call of ${handles[0]} waits for approval`);
     atWork.release();
     await client.call('cancel', { handle: handles[0] });
     await client.call('await', { handles });

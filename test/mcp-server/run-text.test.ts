@@ -3,6 +3,7 @@ import type { Handle } from '../../contracts/ids.ts';
 import { zeroCounters } from '../../contracts/run.ts';
 import { jsonBytes } from '../../mcp-server/fair-cut.ts';
 import {
+  tellApprove,
   tellAwait,
   tellCancel,
   tellList,
@@ -60,6 +61,113 @@ const running = run({
   endedAt: null,
 });
 const cancelled = run({ status: 'Cancelled', result: null, reason: 'not needed', partial: 'half a' });
+
+describe('what is told of runs that wait for approval', () => {
+  const approval = { id: 'apr_1', tool: 'web__delete_page', arguments: '{"page":"home"}' };
+  const phase = 'waiting for approval: web__delete_page';
+  const waiting = run({
+    status: 'AwaitingApproval',
+    phase,
+    result: null,
+    endedAt: null,
+    pendingApprovals: [approval],
+  });
+  const todo = 'call approve with handle, approvalId and allow, then await again.';
+
+  it('is the call, its arguments and what to do, when nothing else goes on', () => {
+    const { text, structured } = tellAwait({ done: false, runs: [waiting, run({ handle: second })] });
+    const hint = `1 tool call of ${first} waits for approval: show it to the user and ${todo} Nothing goes on until then.`;
+    expect(text.split('\n\n').slice(0, 2)).toEqual([
+      hint,
+      `${first}: AwaitingApproval (${phase}), 2 turns, 3 tool calls (1 failed), 42 tokens\nwaits for approval apr_1: web__delete_page {"page":"home"}`,
+    ]);
+    expect(structured).toMatchObject({
+      done: false,
+      hint,
+      runs: [{ pendingApproval: approval, pendingApprovals: [approval] }, { status: 'Completed' }],
+    });
+    expect(JSON.stringify((structured['runs'] as unknown[])[1])).not.toContain('pendingApproval');
+  });
+
+  it.each([
+    [false, 'Time is up with 2 runs still at work.'],
+    [true, '2 runs still at work;'],
+  ])('comes after what else there is to say (done: %s)', (done, begin) => {
+    const { text } = tellAwait({ done, runs: [waiting, running, ...(done ? [run()] : [])] });
+    expect(text.startsWith(begin)).toBe(true);
+    expect(text).toContain(`1 tool call of ${first} waits for approval: show it to the user and ${todo}`);
+    expect(text).not.toContain('Nothing goes on');
+  });
+
+  it('counts the calls of several runs', () => {
+    const other = { ...waiting, handle: second, pendingApprovals: [approval, { ...approval, id: 'apr_2' }] };
+    const { text } = tellAwait({ done: false, runs: [waiting, other] });
+    expect(text).toContain('3 tool calls of 2 runs wait for approval: show them to the user');
+  });
+
+  it('is in status too', () => {
+    const { text, structured } = tellStatus({ run: waiting, family: alone(waiting) });
+    expect(text).toContain('waits for approval apr_1: web__delete_page {"page":"home"}');
+    expect(text.endsWith(todo)).toBe(true);
+    expect(structured).toMatchObject({ pendingApproval: approval, hint: expect.stringContaining(todo) });
+  });
+
+  it('stays within an answer, however many runs wait with however long arguments', () => {
+    const long = { ...approval, arguments: `{"text":"${'x'.repeat(4_000)}"}` };
+    const runs = Array.from({ length: 100 }, () => ({
+      ...waiting,
+      summary: 's'.repeat(200),
+      pendingApprovals: Array.from({ length: 50 }, () => long),
+    }));
+    const { text, structured } = tellAwait({ done: false, runs });
+    expect(jsonBytes(text)).toBeLessThan(60_000);
+    expect(JSON.stringify(structured).length).toBeLessThan(120_000);
+    expect(text).toContain('5000 tool calls of 100 runs wait for approval');
+  });
+});
+
+describe('what approve tells', () => {
+  const decided = { id: 'apr_1', tool: 'web__delete_page', allow: true, by: 'ann' };
+  const outcome = { handle: first, accepted: true, decided, status: 'AwaitingApproval' } as const;
+
+  it('says what happens now', () => {
+    expect(tellApprove(outcome)).toEqual({
+      text: `${first}: allowed: web__delete_page is called now, once, with exactly the arguments of apr_1. await returns its answer.`,
+      structured: {
+        handle: first,
+        approvalId: 'apr_1',
+        outcome: 'accepted',
+        tool: 'web__delete_page',
+        allow: true,
+        by: 'ann',
+      },
+    });
+    expect(tellApprove({ ...outcome, decided: { ...decided, allow: false } }).text).toContain(
+      'declined: web__delete_page is not called, and the sub-agent is told so',
+    );
+  });
+
+  it.each([
+    [true, 'allowed'],
+    [false, 'declined'],
+  ])('says how and by whom it was decided before (allow: %s)', (allow, word) => {
+    const told = tellApprove({
+      ...outcome,
+      accepted: false,
+      decided: { ...decided, allow },
+      status: 'Completed',
+    });
+    expect(told.text).toBe(
+      `${first}: approval apr_1 was already decided: the call of web__delete_page was ${word} by ann. Your answer changed nothing.`,
+    );
+    expect(told.structured).toMatchObject({
+      outcome: 'already decided',
+      allow,
+      by: 'ann',
+      status: 'Completed',
+    });
+  });
+});
 
 describe('what await tells', () => {
   it('gives the answer of a completed run with its counts', () => {

@@ -62,7 +62,7 @@ it('an approval left open across kill -9 of everything is still listed, and answ
   const told = await before.call('await', { handles, timeoutSeconds: 60 });
   expect(told).toMatchObject({
     done: false,
-    hint: expect.stringContaining('3 tool calls wait for approval'),
+    hint: expect.stringContaining('3 tool calls of 3 runs wait for approval'),
   });
   const open = await Promise.all(handles.map(async (handle) => await standing(before, handle)));
   for (const pid of [first.pid, ...Object.values(ready.pids)]) process.kill(pid, 'SIGKILL');
