@@ -16,9 +16,9 @@ export interface PlannedKill {
 }
 
 const shortestGapMs = 200;
-const longestGapMs = 2_400;
+const longestGapMs = 1_800;
 /** Of the deaths of each part; the others overlap. */
-const aloneShare = 0.2;
+const aloneShare = 0.15;
 /** A worker takes longest to come back, and all runs stand still meanwhile: it dies less often than the others. */
 const shares: Readonly<Record<PartName, number>> = {
   worker: 2,

@@ -14,7 +14,7 @@ const quickKills = 6;
 
 /** @returns null when a word is not known. */
 export function parseDurabilityOptions(words: readonly string[]): DurabilityOptions | null {
-  let options: DurabilityOptions = { kills: fullKills, seed: 1, clients: 24 };
+  let options: DurabilityOptions = { kills: fullKills, seed: 1, clients: 16 };
   for (const word of words) {
     const seed = /^--seed=(\d{1,9})$/.exec(word)?.[1];
     if (word === '--quick') options = { ...options, kills: quickKills };
