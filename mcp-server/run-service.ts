@@ -89,7 +89,7 @@ export interface RunService {
 
 const modelsKeepMs = 10_000;
 const treeIdleMs = 600_000;
-const treeLimitMs = 15_000;
+const treeLimitMs = 30_000;
 
 /** Connects lazily: a service can be made before Temporal and the proxy are there. */
 export function createRunService(config: RunServiceConfig): RunService {

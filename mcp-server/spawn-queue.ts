@@ -12,7 +12,7 @@ interface Waiting {
   reject(error: unknown): void;
 }
 
-const batchRuns = 32;
+const batchRuns = 16;
 /** With ten servers at once the commands of one workflow task stay under Temporal's 4 MB. */
 const batchBytes = 262_144;
 

@@ -39,7 +39,7 @@ import {
 } from '../contracts/run-tree.ts';
 import { pair } from './search-pair.ts';
 import { SpawnQueue } from './spawn-queue.ts';
-import type { TemporalLink } from './temporal-link.ts';
+import { grpcStatusOf, type TemporalLink } from './temporal-link.ts';
 import { UserFault } from './user-fault.ts';
 
 export interface TreeClientOptions {
@@ -51,6 +51,7 @@ export interface TreeClientOptions {
 }
 
 const retryMs = 100;
+const failedPrecondition = 9;
 /** Milliseconds that a worker has to say how many runs a cancel reached. */
 const cancelLimitMs = 5_000;
 
@@ -176,7 +177,7 @@ async function readLastState(client: Client, root: Handle): Promise<TreeState> {
   const handle = client.workflow.getHandle(treeWorkflowId(root));
   const { status } = await handle.describe();
   // Somebody has begun it again: then any state will do, for it is not used.
-  if (status.name === 'RUNNING') return { root, runs: {} };
+  if (status.name === 'RUNNING') return treeStateSchema.parse({ root, runs: {} });
   if (status.name !== 'COMPLETED') {
     throw new UserFault(
       'conflict',
@@ -189,6 +190,8 @@ async function readLastState(client: Client, root: Handle): Promise<TreeState> {
 /** Whether the same message gets through in a moment: the execution that should take it has just ended. */
 function isPassing(error: unknown): boolean {
   if (error instanceof WorkflowNotFoundError) return true;
+  // What Temporal says when the tree was just about to end, or to continue as new, as the message came.
+  if (grpcStatusOf(error)?.code === failedPrecondition) return true;
   if (!(error instanceof WorkflowUpdateFailedError)) return false;
   const { cause } = error;
   return (

@@ -4,6 +4,9 @@
  */
 import type { WorkflowInterceptorsFactory } from '@temporalio/workflow';
 
+/** What Temporal's core puts before the reason when one workflow asks another one by its id. */
+const sender = /^Cancel requested by workflow with run id \S+(?: with reason: |$)/;
+
 let reason: string | null = null;
 
 /** Reason of the first cancel request of this workflow execution; null when it carried none. */
@@ -16,7 +19,7 @@ export const interceptors: WorkflowInterceptorsFactory = () => ({
     {
       activate(input, next) {
         for (const job of input.activation.jobs ?? []) {
-          const given = job.cancelWorkflow?.reason?.trim();
+          const given = job.cancelWorkflow?.reason?.replace(sender, '').trim();
           if (given !== undefined && given !== '') reason ??= given;
         }
         return next(input);

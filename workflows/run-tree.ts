@@ -82,6 +82,7 @@ export async function runTree(input: RunTreeInput): Promise<TreeState> {
         reason: cancelReason() ?? 'its tree was cancelled in Temporal',
       });
     });
+    children.resume();
     void ends.watch();
     // Among versioned workers the next execution begins on the build that is current then.
     const goOn = makeContinueAsNewFunc<typeof runTree>({ initialVersioningBehavior: 'AUTO_UPGRADE' });

@@ -1,4 +1,5 @@
 /** Talks to a `run-tree` workflow as the mcp-server does, without it. */
+import { setTimeout as delay } from 'node:timers/promises';
 import { WithStartWorkflowOperation, type Client } from '@temporalio/client';
 import {
   runInputSchema,
@@ -44,7 +45,7 @@ export function openTree(
   over: Partial<RunTreeInput> = {},
 ): TestTree {
   const id = treeWorkflowId(root);
-  const send = async (update: string, argument: unknown): Promise<unknown> =>
+  const sendOnce = async (update: string, argument: unknown): Promise<unknown> =>
     await client.workflow.executeUpdateWithStart(update, {
       args: [argument],
       startWorkflowOperation: new WithStartWorkflowOperation(workflowTypes.runTree, {
@@ -54,6 +55,17 @@ export function openTree(
         workflowIdConflictPolicy: 'USE_EXISTING',
       }),
     });
+  // A tree that is about to continue as new refuses a message, or loses it to the end of its execution.
+  const send = async (update: string, argument: unknown): Promise<unknown> => {
+    for (let tries = 1; ; tries += 1) {
+      try {
+        return await sendOnce(update, argument);
+      } catch (error) {
+        if (tries === 50) throw error;
+        await delay(100);
+      }
+    }
+  };
   return {
     id,
     async spawnAll(wishes) {

@@ -26,7 +26,7 @@ import { memoOf, startRun } from '../run-state.ts';
 import { nameCancelReason } from '../send-cancel-reason.ts';
 import { judgeSpawn } from './judge-spawn.ts';
 import { entriesOf, isAtWork, newTree, runOf } from './tree-state.ts';
-import { stepTree, type TreeEffect, type TreeEvent } from './tree-step.ts';
+import { runsToEnd, stepTree, type RunToEnd, type TreeEffect, type TreeEvent } from './tree-step.ts';
 
 /** Milliseconds after which runs that have not ended are asked to once more, from one time to the next. */
 const secondRequestsMs = [1_000, 5_000, 30_000];
@@ -135,9 +135,19 @@ export class TreeChildren {
     return scope;
   }
 
+  /** Asks those to end whom an earlier execution may have asked in vain. Called once, at the start. */
+  resume(): void {
+    this.#askToEnd(runsToEnd(this.#tree));
+  }
+
   #carryOut({ top, runs }: TreeEffect): void {
+    this.#askToEnd(runs, () => this.#scopeOf(top).cancel());
+  }
+
+  #askToEnd(runs: readonly RunToEnd[], cancelOwn: () => void = () => undefined): void {
+    if (runs.length === 0) return;
     for (const { handle, reason } of runs) nameCancelReason(handle, reason);
-    this.#scopeOf(top).cancel();
+    cancelOwn();
     for (const { handle } of runs) if (!this.#own.has(handle)) void cancelById(handle);
     void this.#askAgain(runs.map(({ handle }) => handle));
   }

@@ -6,7 +6,7 @@ import type { Handle } from '../../contracts/ids.ts';
 import { zeroCounters } from '../../contracts/run-names.ts';
 import type { RunCounters, RunStatus } from '../../contracts/run.ts';
 import type { Closed, TreeRun, TreeState } from '../../contracts/run-tree.ts';
-import { closedAt, isAtWork, runOf, subtreeOf, withoutRun, withRun } from './tree-state.ts';
+import { closedAt, entriesOf, isAtWork, runOf, subtreeOf, withoutRun, withRun } from './tree-state.ts';
 
 export type TreeEvent =
   /** It was judged and is about to be started. */
@@ -109,6 +109,14 @@ function closeRun(
     tree: run.closed === null ? withRun(tree, handle, { ...run, closed }) : tree,
     effects: [{ kind: 'end-subtree', top: handle, runs }],
   };
+}
+
+/** Runs at work that are to end: what an execution before this one asked may not have reached them. */
+export function runsToEnd(tree: TreeState): readonly RunToEnd[] {
+  return entriesOf(tree).flatMap(([handle, run]) => {
+    const cause = isAtWork(run) ? closedAt(tree, handle) : null;
+    return cause === null ? [] : [{ handle, reason: reasonFor(tree, cause.at, handle, cause.closed) }];
+  });
 }
 
 function reasonFor(tree: TreeState, top: Handle, handle: Handle, { reason }: Closed): string {

@@ -75,8 +75,8 @@ class Play {
     }
   }
 
-  play(moves: readonly Move[]): void {
-    for (const move of moves) {
+  play(list: readonly Move[]): void {
+    for (const move of list) {
       this.#move(move);
       this.faults.push(...faultsOf(this));
     }
