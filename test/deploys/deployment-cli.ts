@@ -1,6 +1,7 @@
 /** Temporal's own command line as an operator uses it in a deploy; docs/deploys.md shows the same commands. */
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
+import { z } from 'zod';
 
 const runFile = promisify(execFile);
 
@@ -12,6 +13,8 @@ export interface OperatorCli {
   run(...args: readonly string[]): Promise<unknown>;
   /** Makes a build the one that new runs go to. */
   setCurrent(deployment: string, buildId: string): Promise<void>;
+  /** How many open runs a build has; those of a second ago may be missing. */
+  openRuns(deployment: string, buildId: string): Promise<number>;
   /** Moves one run to a build, which it is pinned to from then on. */
   moveRun(handle: string, deployment: string, buildId: string): Promise<void>;
 }
@@ -33,12 +36,22 @@ export function operatorCli(binary: string, address: string): OperatorCli {
       const version = ['--deployment-name', deployment, '--build-id', buildId];
       await run('worker', 'deployment', 'set-current-version', ...version, '--yes');
     },
+    async openRuns(deployment, buildId) {
+      const query = `TemporalWorkerDeploymentVersion = '${deployment}:${buildId}' AND ExecutionStatus = 'Running'`;
+      const counted = await run('workflow', 'count', '--query', query);
+      return Number(z.object({ count: z.union([z.string(), z.number()]).default(0) }).parse(counted).count);
+    },
     async moveRun(handle, deployment, buildId) {
+      const override = '--versioning-override';
+      const version = [`${override}-deployment-name`, deployment, `${override}-build-id`, buildId];
       await run(
-        ...['workflow', 'update-options', '--workflow-id', handle],
-        ...['--versioning-override-behavior', 'one_time'],
-        ...['--versioning-override-deployment-name', deployment],
-        ...['--versioning-override-build-id', buildId],
+        'workflow',
+        'update-options',
+        '--workflow-id',
+        handle,
+        `${override}-behavior`,
+        'one_time',
+        ...version,
       );
     },
   };

@@ -113,7 +113,7 @@ async function buildOf(run: WorkflowHandle): Promise<string | null | undefined> 
 
 describe('a worker with a version', () => {
   it('keeps the runs it has begun when another build becomes current, and new runs go to that one', async () => {
-    await withDeployment(async ({ start, makeCurrent }) => {
+    await withDeployment(async ({ name, start, makeCurrent }) => {
       await start('old');
       await makeCurrent('old');
       const began = await stack.start({ task: 'hold, then notes', maxToolCalls: 2 });
@@ -122,9 +122,11 @@ describe('a worker with a version', () => {
       await makeCurrent('new');
       const later = await stack.start({ task: 'notes', maxToolCalls: 2 });
       expect(await later.result()).toMatchObject({ text: 'done', counters: { toolCalls: 2 } });
+      await vi.waitFor(async () => expect(await cli.openRuns(name, 'old')).toBe(1), bound);
       await release('hold, then notes');
       expect(await began.result()).toMatchObject({ text: 'done', counters: { turns: 3, toolCalls: 2 } });
       expect([await buildOf(began), await buildOf(later)]).toEqual(['old', 'new']);
+      await vi.waitFor(async () => expect(await cli.openRuns(name, 'old')).toBe(0), bound);
     });
   });
 

@@ -10,10 +10,12 @@ import { machineTraces } from './scrub-history.ts';
 import { readStoredHistories } from './stored-histories.ts';
 
 const histories = readStoredHistories();
+let bundle: { readonly code: string };
 let faults: ReadonlyMap<string, Error>;
 
 beforeAll(async () => {
-  faults = await replayFaults(await makeWorkflowBundle(), histories);
+  bundle = await makeWorkflowBundle();
+  faults = await replayFaults(bundle, histories);
 }, 120_000);
 
 describe('a run of an earlier build', () => {
@@ -37,5 +39,29 @@ describe('the stored histories', () => {
     expect(
       histories.flatMap(({ name, events }) => machineTraces(events).map((found) => [name, found])),
     ).toEqual([]);
+  });
+});
+
+describe('the bundle of the workflows', () => {
+  /** Loaded anew for each run, and kept in memory as long as the run is. */
+  const ownLimitBytes = 250_000;
+
+  it('has the SDK in it and nothing else that is not ours', () => {
+    const modules = [...bundle.code.matchAll(/^\/\*{3}\/ "([^"]+)"/gm)].map(([, module]) => module ?? '');
+    const packages = new Set(
+      modules.flatMap((module) => /node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(module)?.[1] ?? []),
+    );
+    const known = ['@temporalio/common', '@temporalio/workflow', 'long', 'ms', 'nexus-rpc'];
+    expect([...packages].filter((name) => !known.includes(name))).toEqual([]);
+    expect(packages.size).toBeGreaterThan(2);
+  });
+
+  it('stays small', () => {
+    const [code = ''] = bundle.code.split('//# sourceMappingURL');
+    const modules = code.split(/^\/\*{3}\/ "/m).slice(1);
+    const own = modules.filter((module) => /^\.\/(workflows|contracts)\//.test(module));
+    expect(own.length).toBeGreaterThan(10);
+    const bytes = own.reduce((sum, module) => sum + Buffer.byteLength(module), 0);
+    expect(bytes).toBeLessThan(ownLimitBytes);
   });
 });

@@ -10,11 +10,19 @@ function directed(directive: Record<string, unknown>): string {
 /** A directive's call that goes on until it is cancelled. */
 const endless = { tool: 'wait', arguments: { milliseconds: 600_000 } };
 
-/** So many activities have ended; the listing of the tools is the first of a run. */
+/** So many turns and tool calls have ended. */
 const haveEnded =
-  (activities: number) =>
-  (events: readonly StoredEvent[]): boolean =>
-    count(events, 'EVENT_TYPE_ACTIVITY_TASK_COMPLETED') >= activities;
+  (turnsAndCalls: number) =>
+  (events: readonly StoredEvent[]): boolean => {
+    const scheduled = events.filter((event) => /"name":"(modelTurn|callTool)"/.test(JSON.stringify(event)));
+    const ids = scheduled.map(({ eventId }) => `"scheduledEventId":"${eventId}"`);
+    const ended = events.filter(
+      (event) =>
+        event.eventType === 'EVENT_TYPE_ACTIVITY_TASK_COMPLETED' &&
+        ids.some((id) => JSON.stringify(event).includes(id)),
+    );
+    return ended.length >= turnsAndCalls;
+  };
 
 const simple: RunState = {
   name: 'simple',
@@ -55,7 +63,7 @@ const turnInFlight: RunState = {
     const held = stack.holding('held');
     const handle = await spawn('turn in flight', { task: held.task });
     await held.held;
-    await until(handle, haveEnded(3));
+    await until(handle, haveEnded(2));
     return [{ part: '', workflowId: handle }];
   },
 };
@@ -67,7 +75,7 @@ const midTurnParallelTools: RunState = {
     const round = ['lookup', endless, 'hang'];
     const task = directed({ calls: [round], preface: 'All at once.', answer: 'never' });
     const handle = await spawn('mid-turn parallel tools', { task, parallelToolCalls: true });
-    await until(handle, haveEnded(3));
+    await until(handle, haveEnded(2));
     return [{ part: '', workflowId: handle }];
   },
 };
@@ -88,7 +96,7 @@ const cancelRequested: RunState = {
   async reach({ mcp, spawn, until, ended }) {
     const task = directed({ calls: ['lookup', endless] });
     const handle = await spawn('cancel requested', { task });
-    await until(handle, haveEnded(4));
+    await until(handle, haveEnded(3));
     await mcp.call('cancel', { handle, reason: 'not needed any more' });
     await ended(handle);
     const requested = ({ eventType }: StoredEvent): boolean =>
@@ -108,7 +116,7 @@ const approvalOpen: RunState = {
     const request = { task, parallelToolCalls: true, approveTools: ['desk__add_note'] };
     const handle = await kit.spawn('approval open', request);
     await pendingApprovals(kit, handle, 2);
-    await kit.until(handle, haveEnded(3));
+    await kit.until(handle, haveEnded(2));
     return [{ part: '', workflowId: handle }];
   },
 };
@@ -165,7 +173,7 @@ const treeOneChildDone: RunState = {
     await ended(done);
     const tree = treeWorkflowId(root);
     await until(tree, hasEvent('EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_COMPLETED'));
-    for (const run of [root, open, leaf]) await until(run, haveEnded(2));
+    for (const run of [root, open, leaf]) await until(run, haveEnded(1));
     return Object.entries({ tree, root, 'child-done': done, 'child-open': open, leaf }).map(
       ([part, workflowId]) => ({ part, workflowId }),
     );
@@ -181,13 +189,40 @@ const treeSubtreeCancelled: RunState = {
     const inner = await spawn('inner', { task, parent: root });
     const leaf = await spawn('leaf of inner', { task, parent: inner });
     const sibling = await spawn('sibling', { task, parent: root });
-    for (const run of [root, inner, leaf, sibling]) await until(run, haveEnded(2));
+    for (const run of [root, inner, leaf, sibling]) await until(run, haveEnded(1));
     await mcp.call('cancel', { handle: inner, reason: 'this branch is not needed' });
     await ended(inner, leaf);
     await spawn('too late', { task, parent: inner }).catch(() => undefined);
     const tree = treeWorkflowId(root);
     await until(tree, (events) => count(events, 'EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_CANCELED') === 2);
     return Object.entries({ tree, inner, leaf, sibling }).map(([part, workflowId]) => ({ part, workflowId }));
+  },
+};
+
+/** Each budget used up once: by turns, by calls, by time that passes in a call. */
+const budgetExceeded: RunState = {
+  name: 'budget-exceeded',
+  async reach({ spawn, ended }) {
+    const looking = directed({ calls: ['lookup'], repeat: 20, answer: 'never' });
+    const budgeted = async (name: string, task: string, budget: Record<string, number>): Promise<string> =>
+      await spawn(`budget of ${name}`, { task, maxToolCalls: 20, maxTokens: 64, ...budget });
+    const tokens = await budgeted('tokens', looking, { budgetTokens: 3_000 });
+    const calls = await budgeted('calls', looking, { budgetToolCalls: 2 });
+    const seconds = await budgeted('seconds', directed({ calls: [endless] }), { budgetSeconds: 2 });
+    await ended(tokens, calls, seconds);
+    return Object.entries({ tokens, calls, seconds }).map(([part, workflowId]) => ({ part, workflowId }));
+  },
+};
+
+/** A budget that is not used up, with a turn under way on what it has left. */
+const budgetOpen: RunState = {
+  name: 'budget-open',
+  async reach({ spawn, until }) {
+    const budget = { budgetTokens: 1_000_000, budgetToolCalls: 10, budgetSeconds: 86_400 };
+    const task = directed({ calls: ['lookup', endless], answer: 'never' });
+    const handle = await spawn('budget open', { task, ...budget });
+    await until(handle, haveEnded(3));
+    return [{ part: '', workflowId: handle }];
   },
 };
 
@@ -250,6 +285,8 @@ export const runStates: readonly RunState[] = [
   approvalDecided,
   treeOneChildDone,
   treeSubtreeCancelled,
+  budgetExceeded,
+  budgetOpen,
   continuedAsNew,
   failed,
   listing,
