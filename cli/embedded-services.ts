@@ -84,7 +84,14 @@ export async function startServices(options: ServicesOptions): Promise<RunningSe
     );
     const mcpServer = keep(
       await createMcpServer(
-        { host, port: ports.mcp, temporal, taskQueue, proxyUrl: proxy.url },
+        {
+          host,
+          port: ports.mcp,
+          temporal,
+          taskQueue,
+          proxyUrl: proxy.url,
+          maxRunning: settings.maxRunning,
+        },
         { logger: logger('mcp-server'), access },
       ),
     );

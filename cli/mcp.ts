@@ -23,6 +23,7 @@ export async function mcp(_args: readonly string[], environment: Environment): P
         namespace: 'default',
       },
       taskQueue,
+      maxRunning: settings.maxRunning,
       proxyUrl: proxyUrl ?? `http://${host}:${ports.proxy}`,
       token,
     },

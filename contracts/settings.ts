@@ -2,6 +2,7 @@
  * Settings from environment variables. Pure: the environment is handed in. Only `main.ts` files and
  * `cli/` read `process.env`.
  */
+import { defaultMaxRunning } from './run-names.ts';
 
 /** One build of the workers of one deployment, as Temporal names it. */
 export interface DeploymentVersion {
@@ -40,6 +41,8 @@ export interface Settings {
   readonly redisUrl: string | null;
   /** Milliseconds that a stopping proxy gives turns in flight before it cuts them. */
   readonly drainMs: number;
+  /** Runs that one caller may have at work at once. */
+  readonly maxRunning: number;
 }
 
 /** A setting that cannot be used; its message is one readable line. */
@@ -71,6 +74,7 @@ const known = new Set([
   'FERMATA_TOKENS_FILE',
   'FERMATA_REDIS_URL',
   'FERMATA_DRAIN_SECONDS',
+  'FERMATA_MAX_RUNS',
 ]);
 
 /**
@@ -132,6 +136,7 @@ export function parseSettings(environment: Readonly<Record<string, string | unde
     tokensFile,
     redisUrl: readRedisUrl(text('FERMATA_REDIS_URL')),
     drainMs: readDrainMs(text('FERMATA_DRAIN_SECONDS')),
+    maxRunning: readMaxRunning(text('FERMATA_MAX_RUNS')),
   });
 }
 
@@ -183,5 +188,16 @@ function readDrainMs(value: string | null): number {
   if (/^\d{1,4}$/.test(value) && Number(value) <= longestDrainSeconds) return Number(value) * 1_000;
   throw new SettingsFault(
     `FERMATA_DRAIN_SECONDS: got '${value}', expected whole seconds from 0 to ${longestDrainSeconds}`,
+  );
+}
+
+const largestMaxRunning = 100_000;
+
+function readMaxRunning(value: string | null): number {
+  if (value === null) return defaultMaxRunning;
+  if (/^\d{1,6}$/.test(value) && Number(value) >= 1 && Number(value) <= largestMaxRunning)
+    return Number(value);
+  throw new SettingsFault(
+    `FERMATA_MAX_RUNS: got '${value}', expected how many runs one caller may have at work at once, 1 to ${largestMaxRunning}`,
   );
 }

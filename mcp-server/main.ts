@@ -21,6 +21,7 @@ async function main(): Promise<void> {
       port: ports.mcp,
       temporal: readTemporalSettings(process.env, ports.temporal),
       taskQueue,
+      maxRunning: settings.maxRunning,
       proxyUrl: settings.proxyUrl ?? `http://${host}:${ports.proxy}`,
     },
     { logger, access },

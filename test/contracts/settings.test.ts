@@ -17,6 +17,7 @@ describe('settings', () => {
       tokensFile: null,
       redisUrl: null,
       drainMs: 30_000,
+      maxRunning: 100,
     });
   });
 
@@ -40,6 +41,7 @@ describe('settings', () => {
     ['FERMATA_HOST', '0.0.0.0', 'FERMATA_ALLOW_OPEN=1'],
     ['FERMATA_PROXI_PORT', '1', 'unknown setting; known are'],
     ['FERMATA_TOKEN', 'tooshort', 'expected 16 to 512'],
+    ['FERMATA_MAX_RUNS', '0', 'how many runs one caller may have at work at once'],
     ['FERMATA_REDIS_URL', 'localhost:6379', 'expected an address such as redis://'],
   ])('stop the start at %s=%s with one line that names it', (name, value, words) => {
     const read = (): unknown => parseSettings({ [name]: value });
