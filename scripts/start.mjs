@@ -15,6 +15,7 @@ const child = spawn(
   [
     // Short-lived objects of many turns at once fit in: fewer of them are moved, and fewer times.
     '--max-semi-space-size=64',
+    '--min-semi-space-size=32',
     '--import',
     'tsx',
     join(root, 'cli', 'main.ts'),

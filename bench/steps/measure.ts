@@ -1,5 +1,5 @@
 /** The four measurements, each on a stack that is otherwise idle. They print nothing. */
-import { cpuMs } from './process-cpu.ts';
+import { cpuBetween, machineName, sampleCpu } from './process-cpu.ts';
 import type { Plan } from './plan.ts';
 import { awaitRuns, spawnRun, turnOfRequest, type RunPlan, type SpawnedRun } from './runs.ts';
 import type { Site } from './site.ts';
@@ -53,35 +53,31 @@ export async function measureAlone(site: Site, plan: Plan): Promise<readonly Ste
 export interface Together extends Throughput {
   /** Milliseconds of processor time a step, by process; null where it cannot be told. */
   readonly cpuMsPerStep: Readonly<Record<string, number | null>>;
+  /** Processors that were busy with something else, of all the machine has; null where it cannot be told. */
+  readonly foreignCores: number | null;
 }
 
 /** Many runs side by side. @returns null when they were never all under way at once. */
 export async function measureTogether(site: Site, plan: Plan): Promise<Together | null> {
   const run: RunPlan = { steps: plan.together.stepsPerRun, tool: 'lookup' };
-  const before = await cpuOf(site);
+  const sampler = sampleCpu(site.pids);
   const runs = await Promise.all(
     Array.from({ length: plan.together.runs }, async () => await spawnRun(site.client, run)),
   );
   await awaitRuns(site.client, runs, run);
-  const after = await cpuOf(site);
-  const steps = plan.together.runs * plan.together.stepsPerRun;
-  const cpuMsPerStep = Object.fromEntries(
-    Object.entries(after).map(([name, ms]) => {
-      const earlier = before[name] ?? null;
-      return [name, ms === null || earlier === null ? null : (ms - earlier) / steps];
-    }),
-  );
+  const samples = sampler.stop();
   const throughput = throughputOf(turnsOf(site, runs));
-  return throughput === null ? null : { ...throughput, cpuMsPerStep };
-}
-
-async function cpuOf({ pids }: Site): Promise<Readonly<Record<string, number | null>>> {
-  const own = process.cpuUsage();
+  if (throughput === null) return null;
+  const { fromMs, toMs, steps } = throughput;
+  const { [machineName]: machine, ...ours } = cpuBetween(samples, fromMs, toMs);
+  const sum = Object.values(ours).reduce((total: number, ms) => total + (ms ?? Number.NaN), 0);
   return {
-    ...Object.fromEntries(
-      await Promise.all(Object.entries(pids).map(async ([name, pid]) => [name, await cpuMs(pid)] as const)),
+    ...throughput,
+    cpuMsPerStep: Object.fromEntries(
+      Object.entries(ours).map(([name, ms]) => [name, ms === null ? null : ms / steps]),
     ),
-    'engines, tools and client': (own.user + own.system) / 1_000,
+    foreignCores:
+      typeof machine === 'number' && Number.isFinite(sum) ? (machine - sum) / (toMs - fromMs) : null,
   };
 }
 

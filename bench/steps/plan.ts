@@ -14,7 +14,7 @@ export interface Plan {
 const full: Plan = {
   repeats: 3,
   alone: { runs: 4, stepsPerRun: 25 },
-  together: { runs: 100, stepsPerRun: 14 },
+  together: { runs: 100, stepsPerRun: 24 },
   burst: { runs: 16, burstsPerRepeat: 3 },
   history: { steps: 30 },
 };
@@ -25,7 +25,7 @@ export function planOf(quick: boolean): Plan {
   return {
     ...full,
     alone: { runs: 2, stepsPerRun: 20 },
-    together: { runs: 100, stepsPerRun: 8 },
+    together: { runs: 100, stepsPerRun: 12 },
     burst: { runs: 16, burstsPerRepeat: 2 },
     history: { steps: 15 },
   };

@@ -52,7 +52,8 @@ export function stepTimes(turns: readonly EngineTurn[], calls: readonly ToolSpan
 
 export interface Throughput {
   readonly stepsPerSecond: number;
-  readonly windowMs: number;
+  readonly fromMs: number;
+  readonly toMs: number;
   readonly steps: number;
 }
 
@@ -73,7 +74,7 @@ export function throughputOf(turns: readonly EngineTurn[]): Throughput | null {
   const toMs = Math.min(...spans.map(({ last }) => last));
   if (spans.length === 0 || toMs <= fromMs) return null;
   const steps = turns.filter(({ turn, startMs }) => turn > 1 && startMs > fromMs && startMs <= toMs).length;
-  return { stepsPerSecond: (steps * 1_000) / (toMs - fromMs), windowMs: toMs - fromMs, steps };
+  return { stepsPerSecond: (steps * 1_000) / (toMs - fromMs), fromMs, toMs, steps };
 }
 
 /** Milliseconds from `sinceMs` until so many runs had their first turn at an engine; null: fewer ever had. */

@@ -79,6 +79,11 @@ export function stepsTable(repeats: readonly Repeat[]): string {
         ),
       ),
       of(
+        '  processors busy with other work',
+        repeats.map(({ together }) => together?.foreignCores ?? null),
+        2,
+      ),
+      of(
         '16 runs begun, ms',
         repeats.flatMap(({ bursts }) => bursts),
         0,
