@@ -27,6 +27,10 @@ export async function measureSteps(
   progress: (line: string) => void,
 ): Promise<readonly Repeat[]> {
   const site = await startSite(environment, progress);
+  // What was started has sessions of its own, which a terminal's Ctrl-C does not reach.
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+    process.once(signal, () => void site.close().finally(() => process.exit(1)));
+  }
   try {
     // First connections, compiled code and the list of tools belong to no step.
     await measureAlone(site, { ...plan, alone: { runs: 3, stepsPerRun: 5 } });
