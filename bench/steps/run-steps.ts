@@ -29,7 +29,7 @@ export async function measureSteps(
   const site = await startSite(environment, progress);
   // What was started has sessions of its own, which a terminal's Ctrl-C does not reach.
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-    process.once(signal, () => void site.close().finally(() => process.exit(1)));
+    process.once(signal, () => void site.close().then(() => process.exit(1)));
   }
   try {
     // First connections, compiled code and the list of tools belong to no step.

@@ -51,7 +51,11 @@ export async function startSite(
     running.push(part);
     return part;
   };
-  const close = async (): Promise<void> => await closeInReverse(running);
+  let closing: Promise<void> | null = null;
+  const close = async (): Promise<void> => {
+    closing ??= closeInReverse(running);
+    await closing;
+  };
   try {
     const workDir = await mkdtemp(join(tmpdir(), 'fermata-steps-'));
     keep({ close: async () => await rm(workDir, { recursive: true, force: true }) });
