@@ -28,11 +28,27 @@ async function describeRun(client: Pick<Client, 'workflow'>, handle: string): Pr
       status: statusOf(status.name),
       caller: parsed.data?.caller ?? null,
       counters: parsed.data?.counters ?? null,
+      budget: parsed.data?.budget ?? null,
+      spent: parsed.data?.spent ?? null,
+      startedAtMs: startOf(parsed.data?.startedAt),
     };
   } catch (error) {
     if (!(error instanceof WorkflowNotFoundError)) throw error;
-    return { handle, status: null, caller: null, counters: null };
+    return {
+      handle,
+      status: null,
+      caller: null,
+      counters: null,
+      budget: null,
+      spent: null,
+      startedAtMs: null,
+    };
   }
+}
+
+function startOf(startedAt: string | null | undefined): number | null {
+  const ms = Date.parse(startedAt ?? '');
+  return Number.isNaN(ms) ? null : ms;
 }
 
 /** Whether it has ended, and how; all that has not is Running here. */

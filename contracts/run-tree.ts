@@ -5,11 +5,15 @@
 import { z } from 'zod';
 import { callerSchema, handleSchema } from './ids.ts';
 import {
+  budgetLimitsSchema,
+  budgetNames,
   runCountersSchema,
   runInputSchema,
   runStatusSchema,
+  type RunBudget,
   type RunCounters,
   type RunStatus,
+  type Spent,
 } from './run.ts';
 
 /** Why a run and everything below it was ended on purpose; nothing can be started under it any more. */
@@ -35,10 +39,43 @@ export const treeRunSchema = z.object({
 });
 export type TreeRun = z.infer<typeof treeRunSchema>;
 
+const amountsSchema = z.object({ tokens: z.number(), toolCalls: z.number() });
+
+/** The ledgers of the runs with a budget, and what each run below one has spent and holds of it. */
+export const treeBudgetsSchema = z.object({
+  /** By handle of the run whose budget it is. */
+  owners: z.record(
+    z.string(),
+    z.object({
+      limits: budgetLimitsSchema,
+      /** Milliseconds since the epoch. */
+      startedAtMs: z.number(),
+      /** By the owner and everything below it. */
+      used: amountsSchema,
+      granted: amountsSchema,
+      exceeded: z.enum(budgetNames).nullable(),
+    }),
+  ),
+  members: z.record(
+    z.string(),
+    z.object({
+      owners: z.array(z.string()).readonly(),
+      reports: z.number(),
+      used: amountsSchema,
+      granted: amountsSchema,
+      question: z.object({ need: amountsSchema, order: z.number() }).nullable(),
+      mayReturn: z.boolean(),
+      state: z.enum(['live', 'ending', 'ended']),
+    }),
+  ),
+  questions: z.number(),
+});
+
 export const treeStateSchema = z.object({
   root: handleSchema,
   /** By handle, in the order of their start. */
   runs: z.record(handleSchema, treeRunSchema),
+  budgets: treeBudgetsSchema.default({ owners: {}, members: {}, questions: 0 }),
 });
 export type TreeState = z.infer<typeof treeStateSchema>;
 
@@ -107,4 +144,9 @@ export interface DescribedRun {
   /** null: not known. */
   readonly caller: string | null;
   readonly counters: RunCounters | null;
+  /** As its memo has it; null: it has none, or nothing is known. */
+  readonly budget: RunBudget | null;
+  readonly spent: Spent | null;
+  /** Milliseconds since the epoch; null: not known. */
+  readonly startedAtMs: number | null;
 }

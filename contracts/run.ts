@@ -124,6 +124,8 @@ export const runBudgetSchema = z.object({
   used: z.object({ tokens: z.number().min(0), toolCalls: z.number().min(0), seconds: z.number().min(0) }),
   /** The limit that ended the run. */
   exceeded: z.enum(budgetNames).nullable(),
+  /** Its tree keeps it: a memo knows only what the run itself has used of it. */
+  isShared: z.boolean().default(false),
 });
 export type RunBudget = z.infer<typeof runBudgetSchema>;
 

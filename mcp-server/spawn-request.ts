@@ -133,7 +133,12 @@ export function initialMemo(input: RunInput, handle: Handle): RunMemo {
     budget:
       input.budget === undefined
         ? null
-        : { limits: input.budget, used: { tokens: 0, toolCalls: 0, seconds: 0 }, exceeded: null },
+        : {
+            limits: input.budget,
+            used: { tokens: 0, toolCalls: 0, seconds: 0 },
+            exceeded: null,
+            isShared: false,
+          },
     spent: null,
   };
 }

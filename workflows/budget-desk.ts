@@ -36,6 +36,9 @@ const grantSignal = defineSignal<[BudgetGrant]>(budgetGrantSignal);
 const recallSignal = defineSignal<[BudgetRecall]>(budgetRecallSignal);
 const handOverSignal = defineSignal(budgetHandOverSignal);
 
+/** Milliseconds that a tree has to end a run whose time is up. */
+const treeGraceMs = 15_000;
+
 export interface BudgetHolder {
   read(): RunState;
   write(account: BudgetAccount): void;
@@ -154,18 +157,24 @@ class Desk implements BudgetDesk {
     await this.told();
   }
 
-  /** A timer of its own, also in a tree: it needs nobody, and fires when nothing else happens. */
+  /** A timer of its own needs nobody, and fires when nothing else happens. */
   watchTime(): void {
     const seconds = this.#account()?.limits?.seconds;
     if (seconds === undefined) return;
     const dueMs = this.#holder.read().startedAtMs + seconds * 1_000;
     void CancellationScope.nonCancellable(async () => {
       await sleep(Math.max(1, dueMs - workflowNowMs()));
+      // The tree has the same timer, and ends the whole subtree by it; this one is for a tree that is gone.
+      if (this.#isInTree()) await sleep(treeGraceMs);
       const account = this.#account();
       if (account === null || !this.#isOpen()) return;
       this.#exceed(accounts.exceed(account, 'seconds'), null);
       this.#scope.cancel();
     });
+  }
+
+  #isInTree(): boolean {
+    return (this.#account()?.link ?? null) !== null;
   }
 
   #account(): BudgetAccount | null {

@@ -33,6 +33,8 @@ import type {
   SpawnChild,
   TreeState,
 } from '../contracts/run-tree.ts';
+import { budgetReportSignal } from './budget/messages.ts';
+import type { BudgetReport } from './budget/messages.ts';
 import { cancelReason } from './cancel-reason.ts';
 import { TreeChildren } from './run-tree/children.ts';
 import { describeTree } from './run-tree/describe-tree.ts';
@@ -44,6 +46,7 @@ const spawnChildren = defineUpdate<readonly SpawnAnswer[], [readonly SpawnChild[
 const cancelSubtree = defineUpdate<CancelAnswer, [CancelSubtree]>(cancelSubtreeUpdate);
 const cancelLater = defineSignal<[CancelSubtree]>(cancelSubtreeSignal);
 const treeOf = defineQuery<TreeState>(treeQuery);
+const budgetReport = defineSignal<[BudgetReport]>(budgetReportSignal);
 
 /** Updates after which it continues as new: Temporal takes 2,000 of one execution. */
 const longestUpdates = 1_500;
@@ -53,7 +56,7 @@ export async function runTree(input: RunTreeInput): Promise<TreeState> {
   // Cancelling this workflow itself, as in Temporal's pages, is cancelling the root.
   const cancelled = CancellationScope.current().cancelRequested;
   return await CancellationScope.nonCancellable(async () => {
-    const children = new TreeChildren(input);
+    const children = new TreeChildren(input, () => ends.hurry());
     const ends = new RunEnds(children);
     const desk = new TreeDesk(children, ends);
     let updates = 0;
@@ -73,6 +76,7 @@ export async function runTree(input: RunTreeInput): Promise<TreeState> {
     setHandler(cancelSubtree, async (request) => await take(async () => desk.cancel(request)), {
       validator: ({ handle }) => admit(handlePattern.test(handle) ? null : 'handle: must be a handle'),
     });
+    setHandler(budgetReport, (report) => children.budgets.take(report));
     setHandler(cancelLater, (request) => {
       desk.cancel(request);
     });
@@ -86,12 +90,13 @@ export async function runTree(input: RunTreeInput): Promise<TreeState> {
     void ends.watch();
     // Among versioned workers the next execution begins on the build that is current then.
     const goOn = makeContinueAsNewFunc<typeof runTree>({ initialVersioningBehavior: 'AUTO_UPGRADE' });
-    const quiet = (): boolean => allHandlersFinished() && isQuiet(children.tree);
+    const settled = (): boolean => allHandlersFinished() && children.budgets.isQuiet;
+    const quiet = (): boolean => settled() && isQuiet(children.tree);
     for (;;) {
       setCurrentDetails(describeTree(children.tree));
       await condition(() => quiet() || due());
       if (due()) {
-        await condition(allHandlersFinished);
+        await condition(settled);
         await goOn({ ...input, state: children.tree });
       }
       const disturbed = await condition(() => !quiet() || due(), input.idleMs);

@@ -116,17 +116,19 @@ function report(account: BudgetAccount, need: Amounts | null, final: boolean): R
   const { link, used, reservedTokens, limits, startedAtMs, exceeded } = account;
   const n = (link?.reports ?? 0) + 1;
   const now = taken(account);
+  const recalled = link?.recalled === true && reservedTokens > 0;
   return {
     account: {
       ...account,
       ceiling: mapBounds((name) => (account.ceiling[name] === null ? null : now[name])),
-      link: { reports: n, asked: need, recalled: link?.recalled === true && reservedTokens > 0 },
+      link: { reports: n, asked: need, recalled },
     },
     report: {
       run: account.run,
       n,
       used,
       heldTokens: reservedTokens,
+      willReport: recalled,
       need,
       final,
       own: limits === null ? null : { limits, startedAtMs, exceeded },
@@ -160,7 +162,7 @@ export function closeAccount(account: BudgetAccount): Reported {
 
 /** The tree takes the ledger over: what the run has spent and reserved is all that it keeps. */
 export function handOver(account: BudgetAccount): Reported {
-  if (account.link !== null) return { account, report: null };
+  if (isAsking(account)) return { account, report: null };
   return report(account, null, false);
 }
 
@@ -210,8 +212,9 @@ function secondsUsed({ startedAtMs }: BudgetAccount, nowMs: number): number {
 /** As readers see it; null when the run has no budget of its own. Of a run in a tree: its own part only. */
 export function viewAccount(account: BudgetAccount | null, nowMs: number): RunBudget | null {
   if (account?.limits === undefined || account.limits === null) return null;
-  const { limits, used, exceeded } = account;
-  return { limits, used: { ...used, seconds: secondsUsed(account, nowMs) }, exceeded };
+  const { limits, used, exceeded, link } = account;
+  const seconds = secondsUsed(account, nowMs);
+  return { limits, used: { ...used, seconds }, exceeded, isShared: link !== null };
 }
 
 /** Why a run without a tree has ended: `budget exceeded: tokens 9800/10000`, and what it would have needed. */

@@ -30,6 +30,8 @@ export interface BudgetReport {
   readonly used: Amounts;
   /** Tokens it keeps for the turn that runs now; everything else that it was granted goes back. */
   readonly heldTokens: number;
+  /** It will tell by itself what is left of them after that turn. */
+  readonly willReport: boolean;
   /** What it wants before it goes on; null: nothing. */
   readonly need: Amounts | null;
   /** The run has ended; this is its last report. */

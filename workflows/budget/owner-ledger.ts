@@ -49,5 +49,6 @@ export function viewLedger({ limits, used, exceeded, startedAtMs }: OwnerLedger,
     limits,
     used: { ...used, seconds: Math.max(0, Math.floor((nowMs - startedAtMs) / 1_000)) },
     exceeded,
+    isShared: true,
   };
 }

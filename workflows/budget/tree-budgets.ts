@@ -23,6 +23,8 @@ export type BudgetEvent =
       /** Milliseconds since the epoch. */
       readonly nowMs: number;
     }
+  /** The start was refused: the run never was. */
+  | { readonly kind: 'not-started'; readonly run: string }
   /** A run asks, hands over, gives back, or tells its end. */
   | { readonly kind: 'report'; readonly report: BudgetReport }
   /** A run has ended, be it that it has told so itself. `used`: by itself, all in all; null: not known yet. */
@@ -44,6 +46,8 @@ function take(state: TreeBudgets, event: BudgetEvent): Outcome {
         : { state, effects: [] };
     case 'added':
       return addRun(state, event);
+    case 'not-started':
+      return { state: removeRun(state, event.run), effects: [] };
     case 'report':
       return takeReport(state, event.report);
     case 'ended':
@@ -67,6 +71,15 @@ function addRun(before: TreeBudgets, event: Extract<BudgetEvent, { kind: 'added'
   return { state: first.state, effects: [...opened.effects, ...first.effects] };
 }
 
+function removeRun(before: TreeBudgets, run: string): TreeBudgets {
+  const member = before.members[run];
+  if (member === undefined) return before;
+  const state = withMember(before, run, { ...member, granted: noAmounts });
+  const { [run]: _member, ...members } = state.members;
+  const { [run]: _owner, ...owners } = state.owners;
+  return { ...state, members, owners };
+}
+
 /** Opens the ledger of a run that is already a member or becomes one; what is known of its subtree is booked. */
 function openOwner(state: TreeBudgets, owner: string, limits: BudgetLimits, startedAtMs: number): Outcome {
   const ledger = Object.values(state.members)
@@ -82,15 +95,13 @@ function openOwner(state: TreeBudgets, owner: string, limits: BudgetLimits, star
 function takeReport(before: TreeBudgets, report: BudgetReport): Outcome {
   const { run, own } = report;
   const member = before.members[run];
-  if (member === undefined || member.state === 'ended' || report.n <= member.reports)
-    return { state: before, effects: [] };
-  const { state, effects } = own === null ? { state: before, effects: [] } : takeOwn(before, run, own);
-  const booked = withMember(state, run, reported(state, member, report));
-  const questions = booked.questions + (report.need === null ? 0 : 1);
-  const outcome = { state: { ...booked, questions }, effects };
-  return own?.exceeded === undefined || own.exceeded === null
-    ? outcome
-    : append(outcome, exceedOwner(outcome.state, run, own.exceeded, null));
+  if (member === undefined) return { state: before, effects: [] };
+  const opened = own === null ? { state: before, effects: [] } : takeOwn(before, run, own);
+  const isNews = member.state !== 'ended' && report.n > member.reports;
+  const state = isNews ? bookReport(opened.state, member, report) : opened.state;
+  if (own?.exceeded === undefined || own.exceeded === null) return { state, effects: opened.effects };
+  const ended = exceedOwner(state, run, own.exceeded, null);
+  return { state: ended.state, effects: [...opened.effects, ...ended.effects] };
 }
 
 /** The ledger of a root comes with the first of its reports that arrives. */
@@ -100,10 +111,16 @@ function takeOwn(state: TreeBudgets, run: string, own: OwnBudget): Outcome {
     : { state, effects: [] };
 }
 
+function bookReport(state: TreeBudgets, member: Member, report: BudgetReport): TreeBudgets {
+  const booked = withMember(state, report.run, reported(state, member, report));
+  return { ...booked, questions: booked.questions + (report.need === null ? 0 : 1) };
+}
+
 function reported(state: TreeBudgets, member: Member, report: BudgetReport): Member {
-  const { n, used, heldTokens, need, final } = report;
+  const { n, used, heldTokens, willReport, need, final } = report;
   const held = { tokens: heldTokens, toolCalls: 0 };
-  const known = { ...member, reports: n, used, question: null, mayReturn: false };
+  const mayReturn = !final && heldTokens > 0 && !willReport;
+  const known = { ...member, reports: n, used, question: null, mayReturn };
   if (final) return { ...known, granted: noAmounts, state: 'ended' };
   const isAsking = need !== null && member.state === 'live' && !isDoomed(state, member);
   return { ...known, granted: held, question: isAsking ? { need, order: state.questions } : null };
@@ -126,10 +143,6 @@ function endRun(state: TreeBudgets, run: string, used: Amounts | null): Outcome 
   return { state: withMember(state, run, ended), effects: [] };
 }
 
-function append(first: Outcome, second: Outcome): Outcome {
-  return { state: second.state, effects: [...first.effects, ...second.effects] };
-}
-
 /** Why nothing can be started under `parent` any more; null: it can. */
 export function budgetRefusal(state: TreeBudgets, parent: string): string | null {
   const owner = state.members[parent]?.owners.find(
@@ -145,4 +158,9 @@ export function openDeadlines(state: TreeBudgets): Extract<BudgetEffect, { kind:
       ? []
       : [{ kind: 'arm' as const, owner, atMs: startedAtMs + limits.seconds * 1_000 }],
   );
+}
+
+/** Owners whose time is up, be it that no timer has fired since the tree was at rest. */
+export function dueOwners(state: TreeBudgets, nowMs: number): string[] {
+  return openDeadlines(state).flatMap(({ owner, atMs }) => (atMs <= nowMs ? [owner] : []));
 }

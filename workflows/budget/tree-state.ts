@@ -28,7 +28,7 @@ export interface Member {
   /** Holds this of what it was granted, as far as the tree knows. */
   readonly granted: Amounts;
   readonly question: { readonly need: Amounts; readonly order: number } | null;
-  /** It has been granted something since its latest report, and not been asked to give it back. */
+  /** It may hold more than it needs, or will once its turn has ended, and was not asked to give it back. */
   readonly mayReturn: boolean;
   /** `ending`: it has ended, and it is not known yet what it spent; until then it holds what it held. */
   readonly state: 'live' | 'ending' | 'ended';

@@ -20,10 +20,11 @@ import {
 import { defineSearchAttributeKey, WorkflowExecutionAlreadyStartedError } from '@temporalio/common';
 import type { Handle } from '../../contracts/ids.ts';
 import { requestMemoKey, runMemoKey, searchAttributes, workflowTypes } from '../../contracts/run-names.ts';
-import type { RunCounters, RunInput, RunResult, RunStatus } from '../../contracts/run.ts';
+import type { RunCounters, RunInput, RunResult, RunStatus, Spent } from '../../contracts/run.ts';
 import type { Closed, RunTreeInput, SpawnAnswer, SpawnChild, TreeState } from '../../contracts/run-tree.ts';
 import { memoOf, startRun } from '../run-state.ts';
 import { nameCancelReason } from '../send-cancel-reason.ts';
+import { BudgetKeeper } from './budget-keeper.ts';
 import { judgeSpawn } from './judge-spawn.ts';
 import { entriesOf, isAtWork, newTree, runOf } from './tree-state.ts';
 import { runsToEnd, stepTree, type RunToEnd, type TreeEffect, type TreeEvent } from './tree-step.ts';
@@ -32,15 +33,32 @@ import { runsToEnd, stepTree, type RunToEnd, type TreeEffect, type TreeEvent } f
 const secondRequestsMs = [1_000, 5_000, 30_000];
 
 export class TreeChildren {
+  readonly budgets: BudgetKeeper;
   #tree: TreeState;
   readonly #scopes = new Map<Handle, CancellationScope>();
   readonly #starts = new Map<Handle, Promise<SpawnAnswer>>();
   /** Children of this execution: Temporal tells it how they end. */
   readonly #own = new Set<Handle>();
 
-  /** Made inside a scope that nothing cancels. */
-  constructor(input: RunTreeInput) {
+  /**
+   * Made inside a scope that nothing cancels.
+   * @param lookForEnds called when a run that should be at work cannot be reached.
+   */
+  constructor(input: RunTreeInput, lookForEnds: () => void) {
     this.#tree = input.state ?? newTree(input.root);
+    this.budgets = new BudgetKeeper({
+      root: input.root,
+      read: () => this.#tree.budgets,
+      write: (budgets) => {
+        this.#tree = { ...this.#tree, budgets };
+      },
+      started: async (handle) => void (await this.#starts.get(handle)),
+      exceed: (owner, reason) => {
+        this.close(owner, { kind: 'budget', reason });
+        lookForEnds();
+      },
+      lookForEnds,
+    });
   }
 
   get tree(): TreeState {
@@ -97,7 +115,13 @@ export class TreeChildren {
   }
 
   async #start({ handle, parent, requestHash, input }: SpawnChild): Promise<SpawnAnswer> {
-    const child = { ...input, parent, root: this.#tree.root };
+    const allowance = this.budgets.add(handle, parent, input.budget ?? null);
+    const child = {
+      ...input,
+      parent,
+      root: this.#tree.root,
+      ...(allowance === null ? {} : { allowance }),
+    };
     this.#own.add(handle);
     try {
       const started = await this.#scopeOf(handle).run(() => startRunWorkflow(handle, child, requestHash));
@@ -107,20 +131,24 @@ export class TreeChildren {
     } catch (error) {
       this.#own.delete(handle);
       this.apply({ kind: 'start-failed', handle });
+      this.budgets.notStarted(handle);
       return refusedStart(handle, error);
     }
   }
 
   async #noteEnd(handle: Handle, child: ChildWorkflowHandle<Workflow>): Promise<void> {
     let end: { readonly status: RunStatus; readonly counters: RunCounters | null };
+    let spent: Spent | null = null;
     try {
       const result = (await child.result()) as Partial<RunResult> | undefined;
       end = { status: 'Completed', counters: result?.counters ?? null };
+      spent = result?.spent ?? null;
     } catch (error) {
       const cancelled = error instanceof ChildWorkflowFailure && error.cause instanceof CancelledFailure;
       end = { status: cancelled ? 'Cancelled' : 'Failed', counters: null };
     }
     this.apply({ kind: 'run-ended', handle, ...end });
+    this.budgets.ended(handle, spent);
   }
 
   /** A run's scope lies in the scope of the run above it, whether or not that one is a child itself. */

@@ -80,7 +80,8 @@ export class RunEnds {
     }
   }
 
-  #take({ handle: text, status, caller, counters }: DescribedRun): void {
+  #take(described: DescribedRun): void {
+    const { handle: text, status, caller, counters } = described;
     const handle = text as Handle;
     const run = runOf(this.#children.tree, handle);
     if (run === null) return;
@@ -88,6 +89,8 @@ export class RunEnds {
     if (run.caller === null && caller !== null) {
       this.#children.apply({ kind: 'caller-known', handle, caller: caller as Caller });
     }
+    // First, so that a run which a budget has ended counts as ended by that.
+    this.#children.budgets.described(described, ended);
     if (run.state === 'ended') {
       // What ended and cannot be looked up any more is not asked for again.
       this.#children.apply({ kind: 'counters-known', handle, counters: counters ?? zeroCounters });

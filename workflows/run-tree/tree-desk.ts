@@ -25,6 +25,7 @@ export class TreeDesk {
   async spawn(requests: readonly SpawnChild[]): Promise<readonly SpawnAnswer[]> {
     const turn = this.#last.then(async () => {
       await condition(() => this.#ends.rootKnown);
+      await this.#children.budgets.ready();
       await this.#freePlaces(requests);
       return await Promise.all(requests.map((request) => this.#children.spawn(request)));
     });

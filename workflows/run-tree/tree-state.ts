@@ -4,6 +4,7 @@
  */
 import type { Handle } from '../../contracts/ids.ts';
 import type { Closed, TreeRun, TreeState } from '../../contracts/run-tree.ts';
+import { noTreeBudgets } from '../budget/tree-state.ts';
 
 /** A tree that knows of its root only. */
 export function newTree(root: Handle): TreeState {
@@ -17,7 +18,7 @@ export function newTree(root: Handle): TreeState {
     counters: null,
     closed: null,
   };
-  return { root, runs: { [root]: run } };
+  return { root, runs: { [root]: run }, budgets: noTreeBudgets };
 }
 
 export function runOf(tree: TreeState, handle: Handle): TreeRun | null {
