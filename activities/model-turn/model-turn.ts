@@ -79,7 +79,8 @@ async function turn(
   };
   const answer = await deps.models.stream(request, signal);
   const result = resultOf(answer, input, { tools, messages, validate: deps.validate });
-  deps.transcripts.replied(runId, messages, result.message, result.calls);
+  const sent = { messages, digest: input.transcript.digest };
+  deps.transcripts.replied(runId, sent, result.message, result.calls);
   return result;
 }
 

@@ -5,7 +5,7 @@
  */
 import type { AssistantMessage, ChatMessage, ToolImage } from '../../contracts/chat-messages.ts';
 import { imagesOf } from '../../contracts/tool-images.ts';
-import { transcriptDigest } from '../../contracts/transcript-digest.ts';
+import { extendTranscriptDigest } from '../../contracts/transcript-digest.ts';
 import type { TranscriptReference, TurnCall } from '../activity-types.ts';
 import { createWeightedCache } from '../weighted-cache.ts';
 
@@ -15,15 +15,17 @@ export interface Answer {
   readonly images?: readonly ToolImage[];
 }
 
+/** Messages that were proved to be what the workflow asked for. */
+export interface SentTranscript {
+  readonly messages: readonly ChatMessage[];
+  /** `transcriptDigest` of them: what comes after is digested on top of it, not all of it anew each turn. */
+  readonly digest: string;
+}
+
 export interface TranscriptCache {
   find(runId: string, reference: TranscriptReference): readonly ChatMessage[] | null;
   /** After a turn: what it sent, what came back, and the calls that are answered without being run. */
-  replied(
-    runId: string,
-    sent: readonly ChatMessage[],
-    reply: AssistantMessage,
-    calls: readonly TurnCall[],
-  ): void;
+  replied(runId: string, sent: SentTranscript, reply: AssistantMessage, calls: readonly TurnCall[]): void;
   /** After a tool call of the last reply. */
   answered(runId: string, callId: string, answer: Answer): void;
   forget(runId: string): void;
@@ -33,7 +35,8 @@ export interface TranscriptCache {
 const cacheLimit = 64_000_000;
 
 interface Remembered {
-  readonly messages: readonly ChatMessage[];
+  readonly sent: SentTranscript;
+  readonly sentWeight: number;
   readonly reply: AssistantMessage;
   readonly answers: ReadonlyMap<string, Answer>;
 }
@@ -41,15 +44,16 @@ interface Remembered {
 export function createTranscriptCache(limit: number = cacheLimit): TranscriptCache {
   const runs = createWeightedCache<Remembered>(limit);
   const remember = (runId: string, run: Remembered): void => {
-    runs.set(runId, run, weightOf([...run.messages, run.reply, ...answersOf(run)]));
+    runs.set(runId, run, run.sentWeight + weightOf(tailOf(run)));
   };
   return {
     find(runId, reference) {
       const known = runs.get(runId);
       if (known === undefined) return null;
-      const messages = [...known.messages, known.reply, ...answersOf(known)];
-      if (messages.length !== reference.length) return null;
-      return transcriptDigest(messages) === reference.digest ? messages : null;
+      const { messages, digest } = known.sent;
+      const tail = tailOf(known);
+      if (messages.length + tail.length !== reference.length) return null;
+      return tail.reduce(extendTranscriptDigest, digest) === reference.digest ? [...messages, ...tail] : null;
     },
     replied(runId, sent, reply, calls) {
       const answers = new Map(
@@ -57,7 +61,7 @@ export function createTranscriptCache(limit: number = cacheLimit): TranscriptCac
           call.refusal === undefined ? [] : [[call.id, { content: call.refusal.text }]],
         ),
       );
-      remember(runId, { messages: sent, reply, answers });
+      remember(runId, { sent, sentWeight: weightOf(sent.messages), reply, answers });
     },
     answered(runId, callId, { content, images }) {
       const known = runs.get(runId);
@@ -69,13 +73,15 @@ export function createTranscriptCache(limit: number = cacheLimit): TranscriptCac
   };
 }
 
-function answersOf({ reply, answers }: Remembered): ChatMessage[] {
-  return (reply.tool_calls ?? []).flatMap((call): ChatMessage[] => {
+/** What came after the messages that were sent: the reply, and its answers so far in call order. */
+function tailOf({ reply, answers }: Remembered): ChatMessage[] {
+  const results = (reply.tool_calls ?? []).flatMap((call): ChatMessage[] => {
     const answer = answers.get(call.id);
     if (answer === undefined) return [];
     const images = answer.images === undefined ? {} : { images: [...answer.images] };
     return [{ role: 'tool', tool_call_id: call.id, content: answer.content, ...images }];
   });
+  return [reply, ...results];
 }
 
 function weightOf(messages: readonly ChatMessage[]): number {

@@ -23,10 +23,12 @@ const reference = (messages: readonly ChatMessage[]) => ({
   digest: transcriptDigest(messages),
 });
 
+const sent = (messages: readonly ChatMessage[]) => ({ messages, digest: transcriptDigest(messages) });
+
 describe('the transcript cache', () => {
   it('answers with the messages once every call is answered, in call order', () => {
     const cache = createTranscriptCache();
-    cache.replied('run', [task], reply, [
+    cache.replied('run', sent([task]), reply, [
       { id: 'a', name: 'lookup' },
       { id: 'b', name: 'lookup' },
     ]);
@@ -42,7 +44,7 @@ describe('the transcript cache', () => {
     const next: ChatMessage[] = [task, reply, { ...toolResult('a', '1'), images }, toolResult('b', '2')];
     const ask = (limit: number) => {
       const cache = createTranscriptCache(limit);
-      cache.replied('run', [task], reply, [
+      cache.replied('run', sent([task]), reply, [
         { id: 'a', name: 'lookup' },
         { id: 'b', name: 'lookup' },
       ]);
@@ -63,7 +65,7 @@ describe('the transcript cache', () => {
 
   it('knows the answers of refused calls', () => {
     const cache = createTranscriptCache();
-    cache.replied('run', [task], reply, [
+    cache.replied('run', sent([task]), reply, [
       { id: 'a', name: 'x', refusal: { kind: 'unknown-tool', text: 'Error: no' } },
       { id: 'b', name: 'lookup' },
     ]);
@@ -74,16 +76,55 @@ describe('the transcript cache', () => {
 
   it('answers nothing but exactly what is asked for', () => {
     const cache = createTranscriptCache();
-    cache.replied('run', [task], { role: 'assistant', content: 'x' }, []);
+    cache.replied('run', sent([task]), { role: 'assistant', content: 'x' }, []);
     const other: ChatMessage[] = [task, { role: 'assistant', content: 'y' }];
     expect(cache.find('run', reference(other))).toBeNull();
     expect(cache.find('another', reference([task, { role: 'assistant', content: 'x' }]))).toBeNull();
   });
 
+  it('finds every turn of a long run, and reads of a transcript only what is new', () => {
+    const cache = createTranscriptCache();
+    let reads = 0;
+    const watched: ChatMessage = {
+      role: 'user',
+      get content() {
+        reads += 1;
+        return 'long ago';
+      },
+    };
+    let messages: readonly ChatMessage[] = [watched];
+    let { digest } = reference(messages);
+    for (let turn = 0; turn < 20; turn += 1) {
+      const answer: AssistantMessage = {
+        role: 'assistant',
+        content: `turn ${turn}`,
+        tool_calls: reply.tool_calls,
+      };
+      cache.replied('run', { messages, digest }, answer, []);
+      cache.answered('run', 'a', { content: `first ${turn}` });
+      cache.answered('run', 'b', { content: `second ${turn}` });
+      const next = [...messages, answer, toolResult('a', `first ${turn}`), toolResult('b', `second ${turn}`)];
+      const asked = reference(next);
+      reads = 0;
+      const found = cache.find('run', asked);
+      expect(reads).toBe(0);
+      expect(found).toEqual(next);
+      messages = found ?? [];
+      ({ digest } = asked);
+    }
+  });
+
+  it('gives nothing for messages whose digest is another, however it came about', () => {
+    const cache = createTranscriptCache();
+    const answer: AssistantMessage = { role: 'assistant', content: 'x' };
+    cache.replied('run', { messages: [task], digest: transcriptDigest([answer]) }, answer, []);
+    expect(cache.find('run', reference([task, answer]))).toBeNull();
+  });
+
   it('forgets ended runs, and the oldest ones at its bound', () => {
     const cache = createTranscriptCache(1_000);
     const long: AssistantMessage = { role: 'assistant', content: 'z'.repeat(300) };
-    for (const run of ['one', 'two', 'three']) cache.replied(run, [task], long, []);
+    for (const run of ['one', 'two', 'three']) cache.replied(run, sent([task]), long, []);
     const next = reference([task, long]);
     expect([cache.find('one', next), cache.find('three', next)]).toEqual([null, [task, long]]);
     cache.forget('three');
