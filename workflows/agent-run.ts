@@ -104,7 +104,7 @@ export async function agentRun(given: unknown): Promise<RunResult> {
           await budget.reserveTurn();
           publish();
           last = { kind: 'turn', turn: await runTurn(state, step.turn, step.offerTools) };
-          budget.settleTurn(last.turn, state.transcript.bytes);
+          budget.settleTurn(last.turn, state.transcript);
           break;
         case 'run-tools':
           await budget.reserveCalls(step.calls.length);

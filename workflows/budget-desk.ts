@@ -15,6 +15,7 @@ import {
 import { HandlerUnfinishedPolicy } from '@temporalio/common';
 import type { ModelTurnResult } from '../activities/activity-types.ts';
 import { treeWorkflowId } from '../contracts/run-names.ts';
+import { bytesAsText } from '../contracts/tool-images.ts';
 import * as accounts from './budget/account.ts';
 import type { BudgetAccount, Reported } from './budget/account.ts';
 import type { Amounts } from './budget/amounts.ts';
@@ -25,10 +26,11 @@ import {
   budgetReportSignal,
 } from './budget/messages.ts';
 import type { BudgetGrant, BudgetRecall, BudgetReport } from './budget/messages.ts';
-import { turnTokens } from './budget/prompt-estimate.ts';
+import { bytesPerToken, turnTokens } from './budget/prompt-estimate.ts';
 import { endAsCancelled } from './end-as-cancelled.ts';
 import type { RunState } from './run-state.ts';
 import { utf8Bytes } from './text.ts';
+import type { Transcript } from './transcript.ts';
 import { workflowNowMs } from './workflow-clock.ts';
 
 const reportSignal = defineSignal<[BudgetReport]>(budgetReportSignal);
@@ -52,8 +54,8 @@ export interface BudgetDesk {
    * @throws CancelledFailure when a budget is used up, or the run is cancelled while it waits for its tree.
    */
   reserveTurn(): Promise<void>;
-  /** @param transcriptBytes size of the transcript that the turn was made of. */
-  settleTurn(turn: ModelTurnResult, transcriptBytes: number): void;
+  /** @param transcript what the turn was made of. */
+  settleTurn(turn: ModelTurnResult, transcript: Transcript): void;
   /** Spends `count` tool calls. @throws as `reserveTurn`. */
   reserveCalls(count: number): Promise<void>;
   /** The run waits for its user: others may have what it holds. */
@@ -97,7 +99,7 @@ class Desk implements BudgetDesk {
     const { input, transcript, tools, budget } = this.#holder.read();
     if (budget === null) return;
     const tokens = turnTokens({
-      transcriptBytes: transcript.bytes,
+      transcriptBytes: bytesAsText(transcript, bytesPerToken),
       toolsBytes: budget.measured === null ? utf8Bytes(JSON.stringify(tools)) : 0,
       measured: budget.measured,
       maxTokens: input.maxTokens,
@@ -109,9 +111,10 @@ class Desk implements BudgetDesk {
     await this.#reserve({ tokens: 0, toolCalls: count });
   }
 
-  settleTurn(turn: ModelTurnResult, transcriptBytes: number): void {
+  settleTurn(turn: ModelTurnResult, transcript: Transcript): void {
     const account = this.#account();
     if (account === null) return;
+    const transcriptBytes = bytesAsText(transcript, bytesPerToken);
     this.#keep(accounts.giveBackRecalled(accounts.settleTurn(account, turn, transcriptBytes)));
   }
 

@@ -165,7 +165,7 @@ describe('a transcript that is made to fit', () => {
           if (held === null) queries += 1;
           const sent = held ?? fitted.messages;
           expect(sent).toEqual(fitted.messages);
-          cache.replied('run', sent, reply, []);
+          cache.replied('run', { messages: sent, digest: fitted.digest }, reply, []);
           const answers = messages.slice(index + 1, index + 1 + (reply.tool_calls?.length ?? 0));
           for (const answer of answers) {
             if (answer.role === 'tool')

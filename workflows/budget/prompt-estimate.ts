@@ -12,7 +12,7 @@ export interface MeasuredPrompt {
 }
 
 /** Fewer than the four bytes that a token of English has, so that estimates are rather high. */
-const bytesPerToken = 3;
+export const bytesPerToken = 3;
 
 /** Reserved for a reply whose length is left to the engine (`maxTokens` 0). */
 export const undecidedReplyTokens = 1_024;
