@@ -4,7 +4,7 @@ import { createWorker } from '../activities/create-worker.ts';
 import { createAccess, withServiceToken } from '../auth/access.ts';
 import type { ConfigFile } from '../contracts/config-file.ts';
 import type { Settings } from '../contracts/settings.ts';
-import { createMcpServer } from '../mcp-server/create-mcp-server.ts';
+import { createMcpServer, type McpServerConfig } from '../mcp-server/create-mcp-server.ts';
 import { createProxy } from '../proxy/create-proxy.ts';
 import { createScheduler } from '../scheduler/host/create-scheduler.ts';
 import { closeInReverse, type Closable } from './close-in-reverse.ts';
@@ -83,17 +83,7 @@ export async function startServices(options: ServicesOptions): Promise<RunningSe
       ),
     );
     const mcpServer = keep(
-      await createMcpServer(
-        {
-          host,
-          port: ports.mcp,
-          temporal,
-          taskQueue,
-          proxyUrl: proxy.url,
-          maxRunning: settings.maxRunning,
-        },
-        { logger: logger('mcp-server'), access },
-      ),
+      await createMcpServer(mcpServerConfig(options, proxy.url), { logger: logger('mcp-server'), access }),
     );
     return {
       schedulerUrl: scheduler.url,
@@ -111,4 +101,9 @@ export async function startServices(options: ServicesOptions): Promise<RunningSe
     await close();
     throw error;
   }
+}
+
+function mcpServerConfig({ settings, temporal }: ServicesOptions, proxyUrl: string): McpServerConfig {
+  const { host, ports, taskQueue, maxRunning } = settings;
+  return { host, port: ports.mcp, temporal, taskQueue, proxyUrl, maxRunning };
 }
