@@ -15,6 +15,7 @@ import { listRuns, type RunList } from './list-runs.ts';
 import { ProxyClient } from './proxy-client.ts';
 import { parseHandle, RunReader, unknownHandle } from './run-reader.ts';
 import { withWholeArguments } from './read-approvals.ts';
+import { withBudgets, withSeen } from './read-budgets.ts';
 import { readFamily, type RunFamily } from './run-family.ts';
 import type { RunView } from './run-view.ts';
 import { RunWatches } from './run-watches.ts';
@@ -114,10 +115,17 @@ export function createRunService(config: RunServiceConfig): RunService {
   return {
     spawn: (request, origin) => spawnRun(spawnDeps, request, origin),
     await: async (query, signal, report) =>
-      await awaitRuns(awaitDeps, { ...query, handles: parseHandles(query.handles) }, signal, report),
+      await withBudgetsOf(
+        temporal,
+        await awaitRuns(awaitDeps, { ...query, handles: parseHandles(query.handles) }, signal, report),
+      ),
     async status(handle, asker) {
-      const run = await withWholeArguments(temporal, await reader.read(parseHandle(handle), asker));
-      return { run, family: await readFamily({ temporal, reader }, run, asker) };
+      const found = await withWholeArguments(temporal, await reader.read(parseHandle(handle), asker));
+      const [[run = found], family] = await Promise.all([
+        withBudgets(temporal, [found]),
+        readFamily({ temporal, reader }, found, asker),
+      ]);
+      return { run: { ...run, budget: withSeen(run.budget, family.subtree) }, family };
     },
     list: (asker) => listRuns(temporal, asker.caller),
     cancel: async (handle, reason, asker) =>
@@ -134,6 +142,10 @@ export function createRunService(config: RunServiceConfig): RunService {
     temporalFault: () => readiness.get(),
     close: () => temporal.close(),
   };
+}
+
+async function withBudgetsOf(temporal: TemporalLink, outcome: AwaitOutcome): Promise<AwaitOutcome> {
+  return { ...outcome, runs: await withBudgets(temporal, outcome.runs) };
 }
 
 /** Names every text that is no handle at once, so that one answer is enough to mend the call. */

@@ -12,6 +12,7 @@ import {
   type FittedApprovals,
 } from './approval-text.ts';
 import type { ApproveOutcome } from './approve-run.ts';
+import { budgetLines, structuredBudget } from './budget-text.ts';
 import type { AwaitOutcome } from './await-runs.ts';
 import type { CancelOutcome } from './cancel-run.ts';
 import { answerBytes, cutTogether } from './fair-cut.ts';
@@ -35,7 +36,13 @@ function headline(run: RunView): string {
   const failed = failedToolCalls === 0 ? '' : ` (${failedToolCalls} failed)`;
   const work = `${plural(turns, 'turn')}, ${plural(toolCalls, 'tool call')}${failed}, ${promptTokens + completionTokens} tokens`;
   const phase = isFinal(run.status) ? '' : ` (${run.phase})`;
-  return `${run.handle}: ${run.status}${phase}, ${work}`;
+  const partial = isUnfinished(run) ? ' until then' : '';
+  return `${run.handle}: ${run.status}${phase}, ${work}${partial}`;
+}
+
+/** It ended without an answer: what is told of its work and its text is partial. */
+function isUnfinished({ status }: RunView): boolean {
+  return status === 'Failed' || status === 'Cancelled';
 }
 
 /** What is long in a run's answer: its result, or the partial text of a run that did not complete. */
@@ -66,12 +73,20 @@ function structuredRun(run: RunView, text: string, approvals: FittedApprovals): 
     toolCalls: run.counters.toolCalls,
     failedToolCalls: run.counters.failedToolCalls,
     usage: { turns, promptTokens, completionTokens, cachedTokens },
+    ...(isUnfinished(run) ? { isPartial: true } : {}),
+    ...structuredBudget(run.budget),
     ...structuredApprovals(approvals),
   };
 }
 
 /** Room for everything of a run but its long text; handles, counters, summary and reason fit in. */
 const fixedBytesOfRun = 400;
+/** Twice what a budget takes in a text, for its structured twin. */
+const budgetBytes = 400;
+
+function fixedBytesOf({ budget }: RunView): number {
+  return fixedBytesOfRun + (budget === null ? 0 : budgetBytes);
+}
 
 /** What to do next; null when nothing is left to do. */
 function hintOf({ done, runs }: AwaitOutcome): string | null {
@@ -90,11 +105,16 @@ export function tellAwait(outcome: AwaitOutcome): ToolAnswer {
   const fitted = fitApprovals(runs.map((run) => run.pendingApprovals));
   const texts = cutTogether(
     runs.map(longText),
-    Math.max(10_000, answerBytes - fixedBytesOfRun * runs.length - fitted.bytes),
+    Math.max(10_000, answerBytes - runs.reduce((sum, run) => sum + fixedBytesOf(run), 0) - fitted.bytes),
   );
   const approvals = (index: number): FittedApprovals => fitted.lists[index] ?? noneFitted;
   const parts = runs.map((run, index) =>
-    [headline(run), ...approvalLines(approvals(index)), ...body(run, texts[index] ?? '')].join('\n'),
+    [
+      headline(run),
+      ...budgetLines(run.budget),
+      ...approvalLines(approvals(index)),
+      ...body(run, texts[index] ?? ''),
+    ].join('\n'),
   );
   const hint = hintOf(outcome);
   return {
@@ -138,6 +158,7 @@ export function tellStatus({ run, family }: RunStanding): ToolAnswer {
     `time: ${modelMs} ms in the model, ${toolMs} ms in tools, ${heldMs} ms held`,
     ...(run.status === 'Completed' ? ['await returns its result'] : body(run, partial)),
     ...approvalLines(approvals),
+    ...budgetLines(run.budget),
     ...familyLines(run, family),
     ...(hint === null ? [] : [hint]),
   ];

@@ -14,6 +14,8 @@ The sub-agent sees only what you write in task (and system): put in everything i
 
 With parent (a handle) the new run belongs to that run: cancelling the parent ends it too, and the budget of the parent holds for both. The parent may have ended, but not been cancelled. A tree is at most 8 runs deep and has at most 1,000 runs; how many you may have at work at once (100 unless it is set otherwise) spawn says when it is reached: await or cancel some.
 
+budgetTokens, budgetToolCalls and budgetSeconds limit the run and everything below it together, runs spawned later too. At a limit all of that ends as Cancelled, with a reason such as "budget exceeded: tokens 10234/10000", and keeps its partial text.
+
 The run is stored before spawn answers. It survives restarts and goes on when you disconnect. If you may repeat the call (after an error or a timeout), pass a requestId: the same id gives the same run again instead of a second one.`,
 
   await: `Waits for runs started with spawn and returns their answers. Pass ALL the handles you are waiting for in one call: one await on many handles is the way, not one call for each.

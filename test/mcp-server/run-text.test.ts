@@ -60,7 +60,36 @@ const running = run({
   result: null,
   endedAt: null,
 });
+const overBudget = run({
+  status: 'Cancelled',
+  result: null,
+  reason: 'budget exceeded: tokens 1234/1000',
+  budget: {
+    limits: { tokens: 1_000, seconds: 60 },
+    used: { tokens: 1_234, toolCalls: 3, seconds: 7 },
+    exceeded: 'tokens',
+    isShared: false,
+  },
+});
 const cancelled = run({ status: 'Cancelled', result: null, reason: 'not needed', partial: 'half a' });
+
+describe('a run that its budget has ended', () => {
+  it('is told with the reason, the budget and its work so far as partial', () => {
+    const { text, structured } = tellAwait({ done: true, runs: [overBudget] });
+    expect(text.split('\n')).toEqual([
+      `${first}: Cancelled, 2 turns, 3 tool calls (1 failed), 42 tokens until then`,
+      'budget: 1234 of 1000 tokens, 7 of 60 seconds used; exceeded: tokens',
+      'reason: budget exceeded: tokens 1234/1000',
+    ]);
+    expect(structured['runs']).toMatchObject([
+      { isPartial: true, budget: { limits: { tokens: 1_000 }, exceeded: 'tokens' } },
+    ]);
+    expect(tellStatus({ run: overBudget, family: alone(overBudget) }).text).toContain('1234 of 1000 tokens');
+    expect(JSON.stringify(tellAwait({ done: true, runs: [run()] }).structured)).not.toMatch(
+      /budget|isPartial/,
+    );
+  });
+});
 
 describe('what is told of runs that wait for approval', () => {
   const approval = { id: 'apr_1', tool: 'web__delete_page', arguments: '{"page":"home"}' };
