@@ -225,7 +225,7 @@ describe(`${d09.id} ${d09.title}`, () => {
     },
     {
       open_approvals: parentAndChild,
-      restart: ['worker', 'worker', 'api', 'worker'],
+      restart: ['worker', 'api', 'worker'],
       answers: ['deny parent', 'approve parent again', 'approve child', 'deny child again'],
     },
     {
@@ -238,7 +238,7 @@ describe(`${d09.id} ${d09.title}`, () => {
 });
 
 describe('a worker that is killed around a decision', () => {
-  it.each([0, 15, 40, 80, 150, 400])(
+  it.each([0, 40, 150])(
     '%i ms after it was sent runs the call at most once',
     async (killAfterMs) => {
       const server = await stack.startServer(patientServer);
