@@ -8,6 +8,7 @@ import { WorkflowNotFoundError } from '@temporalio/common';
 import type { Caller, Handle } from '../contracts/ids.ts';
 import { callerFullText, searchAttributes, workflowTypes } from '../contracts/run-names.ts';
 import { isClosed } from './run-view.ts';
+import { FreshRead } from './fresh-read.ts';
 import { SharedRead } from './shared-read.ts';
 import { quoteFilterValue } from './list-runs.ts';
 import type { TemporalLink } from './temporal-link.ts';
@@ -22,7 +23,9 @@ const sideBySide = 20;
 
 interface Account {
   /** Runs at work in Temporal's list. */
-  readonly listed: SharedRead<number>;
+  readonly listed: SharedRead<ReadonlySet<Handle>>;
+  /** Runs that are really at work: each was looked at. */
+  readonly atWork: FreshRead<ReadonlySet<Handle>>;
   /** Runs that this server is starting now, in the order in which they came. */
   readonly starting: Set<Handle>;
   /** When each run that this server started lately was started, in ms. */
@@ -52,7 +55,7 @@ export class CallerLimit {
     const ahead = new Set(account.starting).add(handle);
     account.starting.add(handle);
     try {
-      if (!(await this.#hasRoom(caller, account, ahead))) {
+      if (!(await this.#hasRoom(account, ahead))) {
         throw new UserFault('busy', callerFullText(this.#maxRunning));
       }
       const result = await start();
@@ -67,10 +70,12 @@ export class CallerLimit {
     const known = this.#accounts.get(caller);
     if (known !== undefined) return known;
     if (this.#accounts.size >= maxCallers) this.#forgetIdle();
+    const started: Account['started'] = new Map();
     const account: Account = {
-      listed: new SharedRead(async () => await this.#count(caller), keepMs),
+      listed: new SharedRead(async () => await this.#list(caller), keepMs),
+      atWork: new FreshRead(async () => await this.#lookAtEach(caller, started)),
       starting: new Set(),
-      started: new Map(),
+      started,
     };
     this.#accounts.set(caller, account);
     return account;
@@ -84,46 +89,39 @@ export class CallerLimit {
   }
 
   /** @param ahead starts that came before, and the one in question: they have the first claim on places. */
-  async #hasRoom(caller: Caller, account: Account, ahead: ReadonlySet<Handle>): Promise<boolean> {
+  async #hasRoom(account: Account, ahead: ReadonlySet<Handle>): Promise<boolean> {
     dropOld(account);
-    const most = account.started.size + ahead.size + (await account.listed.get());
-    if (most <= this.#maxRunning) return true;
-    return await this.#hasFreePlace(caller, account, ahead);
+    const known = new Set([...(await account.listed.get()), ...account.started.keys(), ...ahead]);
+    if (known.size <= this.#maxRunning) return true;
+    return new Set([...(await account.atWork.get()), ...ahead]).size <= this.#maxRunning;
   }
 
-  async #count(caller: Caller): Promise<number> {
-    const { count } = await this.#temporal.call((client) => client.workflow.count(runningOf(caller)));
-    return count;
-  }
-
-  /** Looks at every run that may be at work, until it is clear. */
-  async #hasFreePlace(caller: Caller, account: Account, ahead: ReadonlySet<Handle>): Promise<boolean> {
-    const places = this.#maxRunning - ahead.size;
-    const handles = (await this.#listRunning(caller, account)).filter((handle) => !ahead.has(handle));
-    let atWork = 0;
-    for (let from = 0; from < handles.length && atWork <= places; from += sideBySide) {
-      const some = handles.slice(from, from + sideBySide);
-      const ended = await Promise.all(some.map(async (handle) => await this.#hasEnded(handle)));
-      for (const [index, handle] of some.entries()) {
-        if (ended[index] === true) account.started.delete(handle);
-        else atWork += 1;
-      }
-    }
-    return atWork <= places;
-  }
-
-  /** Runs in the list, and those started lately that it may not show yet. */
-  async #listRunning(caller: Caller, { started }: Account): Promise<Handle[]> {
-    const found = new Set<Handle>(started.keys());
-    const most = this.#maxRunning * 2 + found.size;
+  /** Bounded: more than the caller may have at work says no more than that. */
+  async #list(caller: Caller): Promise<ReadonlySet<Handle>> {
+    const found = new Set<Handle>();
     const query = runningOf(caller);
     return await this.#temporal.call(async (client) => {
       for await (const { workflowId } of client.workflow.list({ query, pageSize: 500 })) {
         found.add(workflowId as Handle);
-        if (found.size >= most) break;
+        if (found.size >= this.#maxRunning * 2) break;
       }
-      return [...found];
+      return found;
     });
+  }
+
+  /** Of the runs in the list, and those started lately that it may not show yet, the ones that go on. */
+  async #lookAtEach(caller: Caller, started: Account['started']): Promise<ReadonlySet<Handle>> {
+    const handles = [...new Set([...started.keys(), ...(await this.#list(caller))])];
+    const atWork = new Set<Handle>();
+    for (let from = 0; from < handles.length; from += sideBySide) {
+      const some = handles.slice(from, from + sideBySide);
+      const ended = await Promise.all(some.map(async (handle) => await this.#hasEnded(handle)));
+      for (const [index, handle] of some.entries()) {
+        if (ended[index] === true) started.delete(handle);
+        else atWork.add(handle);
+      }
+    }
+    return atWork;
   }
 
   async #hasEnded(handle: string): Promise<boolean> {
