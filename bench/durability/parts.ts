@@ -134,5 +134,10 @@ function endWithThisProcess(running: Running): void {
   process.once('exit', () => {
     for (const pid of alive.keys()) process.kill(pid, 'SIGKILL');
   });
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+    process.once(signal, () => {
+      process.stderr.write(`interrupted by ${signal}\n`);
+      process.exit(1);
+    });
+  }
 }
