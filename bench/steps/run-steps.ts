@@ -26,11 +26,12 @@ export async function measureSteps(
   environment: Readonly<Record<string, string | undefined>>,
   progress: (line: string) => void,
 ): Promise<readonly Repeat[]> {
-  const site = await startSite(environment, progress);
-  // What was started has sessions of its own, which a terminal's Ctrl-C does not reach.
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-    process.once(signal, () => void site.close().then(() => process.exit(1)));
-  }
+  const starting = startSite(environment, progress);
+  // What is started has sessions of its own, which a terminal's Ctrl-C does not reach.
+  const stop = (): void =>
+    void starting.then(async (site) => await site.close()).finally(() => process.exit(1));
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, stop);
+  const site = await starting;
   try {
     // First connections, compiled code and the list of tools belong to no step.
     await measureAlone(site, { ...plan, alone: { runs: 3, stepsPerRun: 5 } });
