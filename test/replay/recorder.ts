@@ -49,7 +49,7 @@ export interface RecorderOptions {
 }
 
 /** Dynamic configuration of the recorder's Temporal server: runs go on in new executions early. */
-export const recordingTemporal = { 'limit.historyCount.suggestContinueAsNew': '100' };
+export const recordingTemporal = { 'limit.historyCount.suggestContinueAsNew': '150' };
 
 const boundMs = 60_000;
 const askEveryMs = 50;

@@ -1,28 +1,9 @@
 /** The states whose histories are kept: what a deploy may find runs in. */
-import { approveSignal, treeWorkflowId } from '../../contracts/run-names.ts';
+import { approveSignal } from '../../contracts/run-names.ts';
 import type { RecordingKit, RunState } from './recorder.ts';
+import { directed, endless, haveEnded } from './state-words.ts';
 import type { StoredEvent } from './stored-histories.ts';
-
-function directed(directive: Record<string, unknown>): string {
-  return `do it [[sim ${JSON.stringify(directive)}]]`;
-}
-
-/** A directive's call that goes on until it is cancelled. */
-const endless = { tool: 'wait', arguments: { milliseconds: 600_000 } };
-
-/** So many turns and tool calls have ended. */
-const haveEnded =
-  (turnsAndCalls: number) =>
-  (events: readonly StoredEvent[]): boolean => {
-    const scheduled = events.filter((event) => /"name":"(modelTurn|callTool)"/.test(JSON.stringify(event)));
-    const ids = scheduled.map(({ eventId }) => `"scheduledEventId":"${eventId}"`);
-    const ended = events.filter(
-      (event) =>
-        event.eventType === 'EVENT_TYPE_ACTIVITY_TASK_COMPLETED' &&
-        ids.some((id) => JSON.stringify(event).includes(id)),
-    );
-    return ended.length >= turnsAndCalls;
-  };
+import { treeStates } from './tree-states.ts';
 
 const simple: RunState = {
   name: 'simple',
@@ -158,47 +139,6 @@ async function pendingApprovals(kit: RecordingKit, handle: string, calls: number
   );
 }
 
-/** Two children, one of which has ended; the other one has a child of its own. */
-const treeOneChildDone: RunState = {
-  name: 'tree-one-child-done',
-  async reach({ spawn, until, ended }) {
-    const task = directed({ calls: [endless], answer: 'never' });
-    const root = await spawn('root', { task });
-    const done = await spawn('child done', {
-      task: directed({ calls: ['lookup'], answer: 'mine' }),
-      parent: root,
-    });
-    const open = await spawn('child open', { task, parent: root });
-    const leaf = await spawn('leaf', { task, parent: open });
-    await ended(done);
-    const tree = treeWorkflowId(root);
-    await until(tree, hasEvent('EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_COMPLETED'));
-    for (const run of [root, open, leaf]) await until(run, haveEnded(1));
-    return Object.entries({ tree, root, 'child-done': done, 'child-open': open, leaf }).map(
-      ([part, workflowId]) => ({ part, workflowId }),
-    );
-  },
-};
-
-/** An inner run was cancelled with what is below it; its sibling goes on. Then a spawn under it is refused. */
-const treeSubtreeCancelled: RunState = {
-  name: 'tree-subtree-cancelled',
-  async reach({ mcp, spawn, ended, until }) {
-    const task = directed({ calls: [endless], answer: 'never' });
-    const root = await spawn('root of cancelled', { task });
-    const inner = await spawn('inner', { task, parent: root });
-    const leaf = await spawn('leaf of inner', { task, parent: inner });
-    const sibling = await spawn('sibling', { task, parent: root });
-    for (const run of [root, inner, leaf, sibling]) await until(run, haveEnded(1));
-    await mcp.call('cancel', { handle: inner, reason: 'this branch is not needed' });
-    await ended(inner, leaf);
-    await spawn('too late', { task, parent: inner }).catch(() => undefined);
-    const tree = treeWorkflowId(root);
-    await until(tree, (events) => count(events, 'EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_CANCELED') === 2);
-    return Object.entries({ tree, inner, leaf, sibling }).map(([part, workflowId]) => ({ part, workflowId }));
-  },
-};
-
 /** Each budget used up once: by turns, by calls, by time that passes in a call. */
 const budgetExceeded: RunState = {
   name: 'budget-exceeded',
@@ -230,8 +170,8 @@ const budgetOpen: RunState = {
 const continuedAsNew: RunState = {
   name: 'continued-as-new',
   async reach({ temporal, spawn, ended }) {
-    const task = directed({ calls: ['lookup'], repeat: 20, preface: 'On it.', answer: 'all of it' });
-    const handle = await spawn('continued as new', { task, maxToolCalls: 20, system: 'Be brief.' });
+    const task = directed({ calls: ['lookup'], repeat: 24, preface: 'On it.', answer: 'all of it' });
+    const handle = await spawn('continued as new', { task, maxToolCalls: 24, system: 'Be brief.' });
     await ended(handle);
     const { events } = await temporal.workflow.getHandle(handle).fetchHistory();
     const started = events?.[0]?.workflowExecutionStartedEventAttributes;
@@ -243,15 +183,6 @@ const continuedAsNew: RunState = {
     ];
   },
 };
-
-function count(events: readonly StoredEvent[], type: string): number {
-  return events.filter(({ eventType }) => eventType === type).length;
-}
-
-const hasEvent =
-  (type: string) =>
-  (events: readonly StoredEvent[]): boolean =>
-    count(events, type) > 0;
 
 const failed: RunState = {
   name: 'failed',
@@ -283,11 +214,10 @@ export const runStates: readonly RunState[] = [
   cancelRequested,
   approvalOpen,
   approvalDecided,
-  treeOneChildDone,
-  treeSubtreeCancelled,
   budgetExceeded,
   budgetOpen,
   continuedAsNew,
   failed,
   listing,
+  ...treeStates,
 ];
