@@ -28,9 +28,10 @@ export async function measureSteps(
 ): Promise<readonly Repeat[]> {
   const starting = startSite(environment, progress);
   // What is started has sessions of its own, which a terminal's Ctrl-C does not reach.
+  // Asked twice it still closes everything.
   const stop = (): void =>
     void starting.then(async (site) => await site.close()).finally(() => process.exit(1));
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, stop);
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, stop);
   const site = await starting;
   try {
     // First connections, compiled code and the list of tools belong to no step.
