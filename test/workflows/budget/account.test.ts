@@ -1,4 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import type { Handle } from '../../../contracts/ids.ts';
+import { runInputSchema } from '../../../contracts/run.ts';
 import {
   ask,
   closeAccount,
@@ -18,6 +20,8 @@ import {
   viewAccount,
 } from '../../../workflows/budget/account.ts';
 import type { BudgetAccount } from '../../../workflows/budget/account.ts';
+import { continuationOf, readContinuation } from '../../../workflows/continuation.ts';
+import { startRun } from '../../../workflows/run-state.ts';
 
 function lone(limits: Parameters<typeof openAccount>[1]): BudgetAccount {
   const account = openAccount('r', limits, null, 1_000);
@@ -90,6 +94,25 @@ describe('the account of a run', () => {
     expect(exceededIn(account, 'budget exceeded: tokens 12/10')).toBe('tokens');
     expect(exceededIn(account, 'cancelled with its parent r0: budget exceeded: tokens 12/10')).toBeNull();
     expect(exceededIn(child(1, 1), 'budget exceeded: tokens 12/10')).toBeNull();
+  });
+});
+
+describe('the account of a run that continues as new', () => {
+  it('goes along as it is: spent, reserved, granted and asked', () => {
+    const handle = 'run_0123456789abcdefghij01' as Handle;
+    const input = runInputSchema.parse({
+      task: 'look',
+      caller: 'ann',
+      budget: { tokens: 5_000, seconds: 60 },
+      allowance: { tokens: 900, toolCalls: null },
+    });
+    const begun = startRun(handle, input, 1_000);
+    const account = openAccount(handle, input.budget ?? null, input.allowance ?? null, 1_000);
+    expect(begun.budget).toEqual(account);
+    const used = settleTurn(take(account ?? child(0, 0), turn(100)), reply(60, 10), 50);
+    const state = { ...begun, budget: giveBack(used).account };
+    const continued = readContinuation(JSON.parse(JSON.stringify(continuationOf(state))), handle);
+    expect(continued).toMatchObject({ kind: 'ok', state: { budget: state.budget, startedAtMs: 1_000 } });
   });
 });
 

@@ -193,6 +193,17 @@ describe('a budget of seconds of a tree', () => {
     expect(memos[2]?.reason).toBe(`cancelled with its ancestor ${family.root}: budget exceeded: seconds 4/4`);
   });
 
+  it('goes on when its run has ended, and ends what was started below it', async () => {
+    const family = await rooted('answer', { seconds: 6 });
+    expect(await family.ended(family.root)).toMatchObject({ status: 'Completed' });
+    const [child = ''] = await family.spawn(family.root, ['say nothing']);
+    expect((await family.ended(child)).reason).toBe(
+      `cancelled with its parent ${family.root}: budget exceeded: seconds 6/6`,
+    );
+    const [late] = await family.tree.spawnAll([{ parent: family.root, input: { task: 'answer' } }]);
+    expect(late?.answer).toMatchObject({ kind: 'refused', why: 'budget' });
+  });
+
   it('of a run inside it ends that run and what is below it only', async () => {
     const family = await rooted('say nothing', { tokens: 1_000_000 });
     const [inner = ''] = await family.spawn(family.root, ['say nothing'], { seconds: 2 });
