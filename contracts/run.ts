@@ -152,6 +152,8 @@ export const runMemoSchema = z.object({
   partial: z.string().nullable(),
   /** Open ones, in the order of their calls. */
   pendingApprovals: z.array(pendingApprovalSchema).default([]),
+  /** The latest decisions, newest last; they stay when the run has ended. */
+  decidedApprovals: z.array(decidedApprovalSchema).default([]),
   /** null: the run has no budget of its own. */
   budget: runBudgetSchema.nullable().default(null),
   /** null: no budget binds it. */

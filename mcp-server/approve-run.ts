@@ -110,8 +110,9 @@ function refusal(error: unknown, { handle }: RunView): unknown {
 /** For a run in which nothing waits: the decision of `id`, or the latest one. */
 async function findDecided(deps: ApproveDeps, view: RunView, id: string | null): Promise<ApproveOutcome> {
   const { handle, status, phase } = view;
-  const { decided } = await readApprovals(deps.temporal, handle);
-  const last = id === null ? decided.at(-1) : decided.find((one) => one.id === id);
+  const pick = (decided: readonly DecidedApproval[]): DecidedApproval | undefined =>
+    id === null ? decided.at(-1) : decided.find((one) => one.id === id);
+  const last = pick(view.decidedApprovals) ?? pick((await readApprovals(deps.temporal, handle)).decided);
   if (last !== undefined) return { handle, accepted: false, decided: last, status };
   const standing = isFinal(status) ? `it has ended (${status})` : `it is ${status} (${phase})`;
   const asked = id === null ? '' : `, and no approval '${id.slice(0, 128)}' was decided in it`;

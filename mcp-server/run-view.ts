@@ -10,6 +10,7 @@ import {
   runResultSchema,
   workflowTypes,
   zeroCounters,
+  type DecidedApproval,
   type PendingApproval,
   type RunBudget,
   type RunCounters,
@@ -61,6 +62,8 @@ export interface RunView {
   readonly counters: RunCounters;
   /** Open ones; none once it has ended. */
   readonly pendingApprovals: readonly PendingApproval[];
+  /** The latest decisions, newest last. */
+  readonly decidedApprovals: readonly DecidedApproval[];
   readonly budget: RunBudget | null;
 }
 
@@ -134,6 +137,7 @@ export function viewRun(execution: ExecutionView, end: RunEnd | null = null): Ru
     partial: status === 'Failed' || status === 'Cancelled' ? (memo?.partial ?? null) : null,
     counters: returned.success ? returned.data.counters : (memo?.counters ?? zeroCounters),
     pendingApprovals: ended ? [] : (memo?.pendingApprovals ?? []),
+    decidedApprovals: memo?.decidedApprovals ?? [],
     budget: memo?.budget ?? null,
   };
 }

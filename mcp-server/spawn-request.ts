@@ -130,6 +130,7 @@ export function initialMemo(input: RunInput, handle: Handle): RunMemo {
     partial: null,
     startedAt: null,
     pendingApprovals: [],
+    decidedApprovals: [],
     budget:
       input.budget === undefined
         ? null

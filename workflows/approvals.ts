@@ -14,6 +14,7 @@ import { cutText } from './text.ts';
  * which are fewer (`next-step.ts`).
  */
 export const decidedLimit = 200;
+const listedDecisions = 10;
 /** UTF-16 units that the arguments of all open approvals may take in the memo. */
 const listedArguments = 16_384;
 
@@ -166,6 +167,11 @@ export function decideBySignal(approvals: Approvals, payload: unknown): Approval
 export function listedApprovals({ open }: Approvals): PendingApproval[] {
   const limit = Math.min(memoTextLimit, Math.floor(listedArguments / Math.max(1, open.length)));
   return open.map((one) => ({ ...one, arguments: cutText(one.arguments, limit) }));
+}
+
+/** For the memo; the run itself, asked by a query, knows more of them. */
+export function latestDecisions({ decided }: Approvals): DecidedApproval[] {
+  return decided.slice(-listedDecisions);
 }
 
 /** What the model reads in place of a result. */

@@ -9,7 +9,7 @@ import type { RunCounters, RunInput, RunMemo, RunStatus } from '../contracts/run
 import type { ListedTool } from '../contracts/tool-listing.ts';
 import { textDigest } from '../contracts/transcript-digest.ts';
 import { approvalLines } from './approval-lines.ts';
-import { listedApprovals, noApprovals } from './approvals.ts';
+import { latestDecisions, listedApprovals, noApprovals } from './approvals.ts';
 import type { Approvals } from './approvals.ts';
 import { isAsking, openAccount, viewAccount } from './budget/account.ts';
 import type { BudgetAccount } from './budget/account.ts';
@@ -109,6 +109,7 @@ export function memoOf(state: RunState, nowMs: number = state.startedAtMs): RunM
     reason: state.reason,
     partial: unfinished ? lastText(state.transcript.messages) : null,
     pendingApprovals: listedApprovals(state.approvals),
+    decidedApprovals: latestDecisions(state.approvals),
     budget: viewAccount(state.budget, nowMs),
     spent: state.budget?.used ?? null,
   };

@@ -316,7 +316,7 @@ describe('without a worker', () => {
     expect((await client.call('status', { handle })).structured).toMatchObject({
       status: 'AwaitingApproval',
     });
-    await stack.startWorker(inject('temporalAddress'));
+    const another = await stack.startWorker(inject('temporalAddress'));
     const taken = await vi.waitFor(async () => {
       const reply = await client.call('approve', { handle, allow: true });
       expect(reply.isError).toBe(false);
@@ -326,6 +326,13 @@ describe('without a worker', () => {
     const { structured } = await client.call('await', { handles: [handle] });
     expect(structured).toMatchObject({ runs: [{ status: 'Completed', failedToolCalls: 0 }] });
     expect(deletions(page)).toBe(1);
+    await another.close();
+    const late = await client.call('approve', { handle, allow: false });
+    expect([late.isError, late.structured['outcome'], late.structured['allow']]).toEqual([
+      false,
+      'already decided',
+      true,
+    ]);
     await client.close();
   });
 });

@@ -34,6 +34,7 @@ function run(over: Partial<RunView> = {}): RunView {
     partial: null,
     counters: zeroCounters,
     pendingApprovals: [],
+    decidedApprovals: [],
     budget,
     ...over,
   };

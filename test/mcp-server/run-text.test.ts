@@ -34,6 +34,7 @@ function run(over: Partial<RunView> = {}): RunView {
     reason: null,
     partial: null,
     pendingApprovals: [],
+    decidedApprovals: [],
     budget: null,
     counters: {
       ...zeroCounters,

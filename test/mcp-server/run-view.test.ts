@@ -18,6 +18,7 @@ const memo: RunMemo = {
   partial: 'so far',
   startedAt: null,
   pendingApprovals: [],
+  decidedApprovals: [],
   budget: null,
   spent: null,
 };

@@ -110,7 +110,11 @@ describe('a call of a destructive tool', () => {
     });
     expect(deleted(page)).toEqual([page]);
     expect(await run.query(approvalsQuery)).toEqual({ open: [], decided: [decided] });
-    expect(await stack.memo(run)).toMatchObject({ status: 'Completed', pendingApprovals: [] });
+    expect(await stack.memo(run)).toMatchObject({
+      status: 'Completed',
+      pendingApprovals: [],
+      decidedApprovals: [decided],
+    });
   });
 
   it('is not run when it is declined, and the model hears of it', async () => {

@@ -8,6 +8,7 @@ import {
   decideBySignal,
   decidedLimit,
   decisionOf,
+  latestDecisions,
   listedApprovals,
   needsApproval,
   noApprovals,
@@ -211,6 +212,7 @@ describe('a decision', () => {
     expect(approvals.decided).toHaveLength(decidedLimit);
     expect(decisionOf(approvals, ids[4] ?? '')).toBeNull();
     expect(decisionOf(approvals, ids[5] ?? '')).not.toBeNull();
+    expect(latestDecisions(approvals).map(({ id }) => id)).toEqual(ids.slice(-10));
   });
 
   it('is remembered until its call has seen it, however many are decided at once', () => {
