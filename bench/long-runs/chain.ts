@@ -9,6 +9,8 @@ export interface Execution {
   readonly historyBytes: number;
   /** Of the input that the execution before it handed over, or of the run's own. */
   readonly inputBytes: number;
+  /** Of what it handed to the next one: its last event has it as well. 0 in the last one. */
+  readonly handedOnBytes: number;
   readonly events: number;
   /** Workflow tasks that failed or timed out. */
   readonly failedTasks: number;
@@ -35,14 +37,15 @@ async function readExecution(
   const { events } = await handle.fetchHistory();
   const { historySize } = await handle.describe();
   const started = events?.[0]?.workflowExecutionStartedEventAttributes;
-  const input = started?.input?.payloads ?? [];
+  const handedOn = events?.at(-1)?.workflowExecutionContinuedAsNewEventAttributes;
   const count = (test: (event: NonNullable<typeof events>[number]) => boolean): number =>
     events?.filter(test).length ?? 0;
   return {
     execution: {
       turns: count((event) => event.activityTaskScheduledEventAttributes?.activityType?.name === 'modelTurn'),
       historyBytes: historySize ?? 0,
-      inputBytes: input.reduce((bytes, payload) => bytes + (payload.data?.length ?? 0), 0),
+      inputBytes: bytesOf(started?.input?.payloads),
+      handedOnBytes: bytesOf(handedOn?.input?.payloads),
       events: events?.length ?? 0,
       failedTasks: count(
         (event) =>
@@ -55,12 +58,17 @@ async function readExecution(
   };
 }
 
+function bytesOf(payloads: readonly { readonly data?: Uint8Array | null }[] | null | undefined): number {
+  return (payloads ?? []).reduce((bytes, payload) => bytes + (payload.data?.length ?? 0), 0);
+}
+
 export interface Growth {
-  /** Bytes of history a turn, without what executions were handed, second half over first half. */
+  /** Bytes of history a turn, without what executions handed on, second half over first half. */
   readonly perTurn: number | null;
+  /** The same with what was handed on, which grows with the transcript up to its bound. */
+  readonly perTurnWithHandOver: number | null;
   readonly bytesPerTurn: number;
-  /** All inputs together. */
-  readonly handedOverBytes: number;
+  readonly bytesPerTurnWithHandOver: number;
 }
 
 /** @param chain of a run of at least two executions; else the growth is null. */
@@ -76,12 +84,18 @@ export function growthOf(chain: readonly Execution[]): Growth {
     else second.push(execution);
     before += execution.turns;
   }
-  const rate = (part: readonly Execution[]): number =>
-    sum(part, (one) => one.historyBytes - one.inputBytes) / sum(part, (one) => one.turns);
+  const own = ({ historyBytes, inputBytes, handedOnBytes }: Execution): number =>
+    historyBytes - inputBytes - handedOnBytes;
+  const whole = ({ historyBytes }: Execution): number => historyBytes;
+  const rate = (part: readonly Execution[], bytes: (one: Execution) => number): number =>
+    sum(part, bytes) / sum(part, (one) => one.turns);
+  const growth = (bytes: (one: Execution) => number): number | null =>
+    first.length === 0 || second.length === 0 ? null : rate(second, bytes) / rate(first, bytes);
   return {
-    perTurn: first.length === 0 || second.length === 0 ? null : rate(second) / rate(first),
-    bytesPerTurn: rate(chain),
-    handedOverBytes: sum(chain.slice(1), (one) => one.inputBytes),
+    perTurn: growth(own),
+    perTurnWithHandOver: growth(whole),
+    bytesPerTurn: rate(chain, own),
+    bytesPerTurnWithHandOver: rate(chain, whole),
   };
 }
 

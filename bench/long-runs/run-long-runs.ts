@@ -1,7 +1,7 @@
 /**
  * `npm run bench -- long-runs [--quick]`: a run of 2,500 turns, one with 200 tool results of 40 KB and one
  * whose tool answers with 3 MB, on the embedded stack over an engine and tools that take no time. `--quick`
- * runs a tenth of the turns, for which one workflow execution may be enough.
+ * shortens the first to 700 turns, which are three workflow executions, and the second to 60 results.
  */
 import { bar, publish, type Bar } from '../bars.ts';
 import { growthOf, type Execution } from './chain.ts';
@@ -14,6 +14,7 @@ const limitMs = 20 * 60_000;
 const handOverLimit = 2_000_000;
 /** Temporal ends a workflow whose history has more. */
 const historyEventsLimit = 51_200;
+const historyBytesLimit = 50_000_000;
 
 interface Measured {
   readonly manyTurns: LongRun;
@@ -28,7 +29,7 @@ interface Plans {
 }
 
 function plansOf(quick: boolean): Plans {
-  const turns = quick ? 250 : 2_500;
+  const turns = quick ? 700 : 2_500;
   return {
     manyTurns: { calls: turns - 1, tool: 'lookup', arguments: { topic: 'the harbour of an old town' } },
     largeResults: { calls: quick ? 60 : 200, tool: 'long_text', arguments: { bytes: 40_000 } },
@@ -94,6 +95,12 @@ function barsOf(plans: Plans, { manyTurns, largeResults, hugeResult }: Measured)
       most((one) => one.events),
       '<=',
       historyEventsLimit / 4,
+    ),
+    bar(
+      'most bytes of one history',
+      most((one) => one.historyBytes),
+      '<=',
+      historyBytesLimit / 4,
     ),
     bar(
       'failed workflow tasks',
