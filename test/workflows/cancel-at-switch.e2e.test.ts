@@ -54,6 +54,9 @@ it('a cancel wins over the switch: the run ends with its reason', async () => {
     await Worker.create({
       ...common,
       workflowBundle: { codePath: inject('workflowBundlePath') },
+      // Local activities run where the workflow does; all others are the other worker's.
+      activities: made.activities,
+      enableNonLocalActivities: false,
       stickyQueueScheduleToStartTimeout: '1 second',
     });
   const first = await workflowWorker();
