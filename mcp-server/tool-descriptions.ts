@@ -12,7 +12,7 @@ Use it to fan out: when a job has parts that do not need each other (files to re
 
 The sub-agent sees only what you write in task (and system): put in everything it needs, and say what the answer should look like. It returns text; nothing of your conversation is visible to it. Its calls of destructive tools, and of those named in approveTools, wait until somebody decides them with approve.
 
-With parent (a handle) the new run belongs to that run: cancelling the parent ends it too, and the budget of the parent holds for both. The parent may have ended, but not been cancelled. A tree is at most 8 runs deep and has at most 1,000 runs; how many you may have at work at once (100 unless it is set otherwise) spawn says when it is reached: await or cancel some.
+With parent (a handle) the new run belongs to that run: cancelling the parent ends it too, and the budget of the parent holds for both. The parent may have ended, but not been cancelled. A tree is at most 8 runs deep and has at most 1,000 runs; you may have 100 at work at once unless it is set otherwise; where a limit is reached, spawn says so: await or cancel some.
 
 budgetTokens, budgetToolCalls and budgetSeconds limit the run and everything below it together, runs spawned later too. At a limit all of that ends as Cancelled, with a reason such as "budget exceeded: tokens 10234/10000", and keeps its partial text.
 

@@ -8,6 +8,7 @@ import { closeInReverse, type Closable } from '../../../cli/close-in-reverse.ts'
 import { readyUrl, startProcess, type RunningProcess } from '../processes.ts';
 import { untilAnswering } from './answers.ts';
 import type { ArmSite, RunningArm } from './arm.ts';
+import { loader, startOneProcess } from './one-process.ts';
 
 const root = resolve(import.meta.dirname, '..', '..', '..');
 
@@ -18,31 +19,9 @@ function replicaAt(engineUrl: string, maxConcurrent?: number): object {
   return maxConcurrent === undefined ? replica : { ...replica, maxConcurrent };
 }
 
-/** The folder it runs in is not the checkout, where `tsx` alone could be resolved. */
-const loader = ['--import', import.meta.resolve('tsx')];
-
 export async function startFermata(site: ArmSite): Promise<RunningArm> {
-  const started = await startProcess({
-    name: 'fermata',
-    command: process.execPath,
-    args: [...loader, onePiece, JSON.stringify({ pool: [replicaAt(site.engineUrl)] })],
-    environment: site.environment,
-    workDir: site.workDir,
-  });
-  try {
-    const target = { url: await readyUrl(started), headers: {} };
-    await untilAnswering(started, target);
-    return {
-      name: 'fermata',
-      target,
-      processes: [started],
-      version: null,
-      close: async () => await started.close(),
-    };
-  } catch (error) {
-    await started.close();
-    throw error;
-  }
+  const config = JSON.stringify({ pool: [replicaAt(site.engineUrl)] });
+  return await startOneProcess(site, 'fermata', onePiece, config);
 }
 
 export interface FermataOptions {
