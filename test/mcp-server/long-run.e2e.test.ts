@@ -4,7 +4,8 @@
  */
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, inject, it, vi } from 'vitest';
-import { startTemporalServer, type TemporalServer } from '../../cli/temporal-server.ts';
+import type { TemporalServer } from '../../cli/temporal-server.ts';
+import { startShortHistoryServer } from '../short-history-server.ts';
 import { connectClient, type TestClient } from './mcp-clients.ts';
 import { startStack, type Stack } from './stack.ts';
 
@@ -13,14 +14,7 @@ let stack: Stack;
 let client: TestClient;
 
 beforeAll(async () => {
-  server = await startTemporalServer({
-    binary: inject('temporalBinary'),
-    host: '127.0.0.1',
-    port: 0,
-    uiPort: null,
-    databaseFile: null,
-    dynamicConfig: { 'limit.historyCount.suggestContinueAsNew': '40' },
-  });
+  server = await startShortHistoryServer();
   stack = await startStack({
     temporalAddress: server.address,
     workflowBundlePath: inject('workflowBundlePath'),

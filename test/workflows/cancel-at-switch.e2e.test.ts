@@ -4,22 +4,16 @@ import { pino } from 'pino';
 import { afterAll, beforeAll, expect, inject, it, vi } from 'vitest';
 import { createActivities } from '../../activities/create-activities.ts';
 import { installTemporalRuntime } from '../../activities/temporal-logger.ts';
-import { startTemporalServer, type TemporalServer } from '../../cli/temporal-server.ts';
+import type { TemporalServer } from '../../cli/temporal-server.ts';
 import { runMemoKey, runMemoSchema } from '../../contracts/run.ts';
+import { startShortHistoryServer } from '../short-history-server.ts';
 import { startRunStack, type RunStack } from './run-stack.ts';
 
 let server: TemporalServer;
 let stack: RunStack;
 
 beforeAll(async () => {
-  server = await startTemporalServer({
-    binary: inject('temporalBinary'),
-    host: '127.0.0.1',
-    port: 0,
-    uiPort: null,
-    databaseFile: null,
-    dynamicConfig: { 'limit.historyCount.suggestContinueAsNew': '40' },
-  });
+  server = await startShortHistoryServer();
   stack = await startRunStack({
     temporalAddress: server.address,
     workflowBundlePath: inject('workflowBundlePath'),

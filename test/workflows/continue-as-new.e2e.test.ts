@@ -5,7 +5,7 @@
 import type { WorkflowHandle } from '@temporalio/client';
 import { Worker } from '@temporalio/worker';
 import { afterAll, beforeAll, describe, expect, inject, it, vi } from 'vitest';
-import { startTemporalServer, type TemporalServer } from '../../cli/temporal-server.ts';
+import type { TemporalServer } from '../../cli/temporal-server.ts';
 import {
   decideApprovalUpdate,
   runMemoKey,
@@ -18,20 +18,14 @@ import {
 } from '../../contracts/run.ts';
 import type { ChatMessage } from '../../contracts/chat-messages.ts';
 import type { FakeRequest } from '../activities/fake-model.ts';
+import { startShortHistoryServer } from '../short-history-server.ts';
 import { newHandle, startRunStack, type RunStack } from './run-stack.ts';
 
 let server: TemporalServer;
 let stack: RunStack;
 
 beforeAll(async () => {
-  server = await startTemporalServer({
-    binary: inject('temporalBinary'),
-    host: '127.0.0.1',
-    port: 0,
-    uiPort: null,
-    databaseFile: null,
-    dynamicConfig: { 'limit.historyCount.suggestContinueAsNew': '40' },
-  });
+  server = await startShortHistoryServer();
   stack = await startRunStack({
     temporalAddress: server.address,
     workflowBundlePath: inject('workflowBundlePath'),

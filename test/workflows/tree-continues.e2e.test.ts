@@ -3,27 +3,21 @@
  * Their Temporal server asks for a new execution every forty events, as a real one does every four thousand.
  */
 import { afterAll, beforeAll, describe, expect, inject, it, vi } from 'vitest';
-import { startTemporalServer, type TemporalServer } from '../../cli/temporal-server.ts';
+import type { TemporalServer } from '../../cli/temporal-server.ts';
 import type { Handle } from '../../contracts/ids.ts';
 import { runMemoKey, runMemoSchema } from '../../contracts/run.ts';
 import { TemporalLink } from '../../mcp-server/temporal-link.ts';
 import { TreeClient } from '../../mcp-server/tree-client.ts';
 import { runInputSchema } from '../../contracts/run.ts';
 import { chunk } from '../activities/fake-model.ts';
+import { startShortHistoryServer } from '../short-history-server.ts';
 import { newHandle, startRunStack, type RunStack } from './run-stack.ts';
 import { openTree, type TestTree } from './tree-stack.ts';
 
 let server: TemporalServer;
 let stack: RunStack;
 beforeAll(async () => {
-  server = await startTemporalServer({
-    binary: inject('temporalBinary'),
-    host: '127.0.0.1',
-    port: 0,
-    uiPort: null,
-    databaseFile: null,
-    dynamicConfig: { 'limit.historyCount.suggestContinueAsNew': '40' },
-  });
+  server = await startShortHistoryServer();
   stack = await startRunStack({
     temporalAddress: server.address,
     workflowBundlePath: inject('workflowBundlePath'),
