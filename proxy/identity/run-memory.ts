@@ -31,6 +31,8 @@ export interface ReplyNames {
 
 /** Conversations and tool calls kept of one run, beside those of its newest reply; the oldest go first. */
 const maxKeysOfRun = 32;
+/** No hash of a conversation begins with it. */
+const responseMark = 'response ';
 /** Longer ids are kept as their hash. */
 const maxIdLength = 128;
 
@@ -38,6 +40,8 @@ export class RunMemory {
   // Insertion order is order of expiry, because each renewal inserts anew with the same lifetime.
   readonly #entries = new Map<string, Entry>();
   readonly #keysByRun = new Map<RunId, Set<string>>();
+  /** Apart: they are not bounded by run, for their replica must be found as long as they may be gone on from. */
+  readonly #responsesByRun = new Map<RunId, Set<string>>();
   readonly #maxEntries: number;
   readonly #lifetimeMs: number;
 
@@ -93,7 +97,9 @@ export class RunMemory {
 
   /** Forgets all of a run, which has ended. */
   forget(run: RunId): void {
-    for (const key of this.#keysByRun.get(run) ?? []) this.#remove(key);
+    for (const index of [this.#keysByRun, this.#responsesByRun]) {
+      for (const key of index.get(run) ?? []) this.#remove(key);
+    }
   }
 
   /** Drops what has expired. */
@@ -135,22 +141,23 @@ export class RunMemory {
     if (this.#entries.size > this.#maxEntries && oldest !== undefined) this.#remove(oldest);
   }
 
-  /** Stored responses stay: their replica must be found for as long as they may be gone on from. */
   #forgetOldest(run: RunId, limit: number): void {
     const keys = this.#keysByRun.get(run);
     if (keys === undefined) return;
-    let surplus = keys.size - limit;
     for (const key of keys) {
-      if (surplus <= 0) return;
-      if (isResponseKey(key)) continue;
+      if (keys.size <= limit) return;
       this.#remove(key);
-      surplus -= 1;
     }
   }
 
+  #indexOf(key: string): Map<RunId, Set<string>> {
+    return key.startsWith(responseMark) ? this.#responsesByRun : this.#keysByRun;
+  }
+
   #index(key: string, run: RunId): void {
-    const keys = this.#keysByRun.get(run);
-    if (keys === undefined) this.#keysByRun.set(run, new Set([key]));
+    const index = this.#indexOf(key);
+    const keys = index.get(run);
+    if (keys === undefined) index.set(run, new Set([key]));
     else keys.add(key);
   }
 
@@ -158,9 +165,10 @@ export class RunMemory {
     const run = this.#entries.get(key)?.run ?? null;
     this.#entries.delete(key);
     if (run === null) return;
-    const keys = this.#keysByRun.get(run);
+    const index = this.#indexOf(key);
+    const keys = index.get(run);
     keys?.delete(key);
-    if (keys?.size === 0) this.#keysByRun.delete(run);
+    if (keys?.size === 0) index.delete(run);
   }
 }
 
@@ -173,11 +181,7 @@ function toolCallKey(caller: Caller, before: string, id: string): string {
 }
 
 function responseKey(caller: Caller, id: string): string {
-  return `response ${caller} ${JSON.stringify(shortened(id))}`;
-}
-
-function isResponseKey(key: string): boolean {
-  return key.startsWith('response ');
+  return `${responseMark}${caller} ${JSON.stringify(shortened(id))}`;
 }
 
 function shortened(id: string): string {

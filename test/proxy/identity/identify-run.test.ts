@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
+import type { ReplicaId, RunId } from '../../../contracts/ids.ts';
 import { chatConversation } from '../../../proxy/identity/chat-conversation.ts';
 import { identifyRun, type IdentifiedRun } from '../../../proxy/identity/identify-run.ts';
 import { readIdentityHeaders } from '../../../proxy/identity/identity-headers.ts';
@@ -291,5 +292,28 @@ describe('what is kept of a run', () => {
       const asked = identity.ask([user('fan out'), step(id, 1), result(id, 'r')]);
       expect(asked).toMatchObject({ run: run.run, by: 'tool-call' });
     }
+  });
+
+  it('is its newest conversations and every stored response, however many of these there are', () => {
+    const memory = new RunMemory({ maxEntries: 1_000, lifetimeMs: 1_800_000 });
+    const owner = ownerKey(readIdentityHeaders({}));
+    const turns = Array.from({ length: 100 }, (_, turn) => turn);
+    for (const turn of turns) {
+      const names = { toolCallIds: [], responseId: `response-${turn}` };
+      memory.remember(owner, `whole-${turn}`, names, 'stored' as RunId, 0, 'a' as ReplicaId);
+    }
+    expect(memory.size).toBe(132);
+    expect(turns.filter((turn) => memory.keeperOf(owner, `response-${turn}`, 0) !== 'a')).toEqual([]);
+    const continued = {
+      prefix: [],
+      promptTokens: 1,
+      whole: 'next',
+      answered: ['whole-99'],
+      toolResults: null,
+      previousResponse: null,
+    };
+    expect(memory.find(owner, continued, 0)).toMatchObject({ run: 'stored', by: 'conversation' });
+    memory.forget('stored' as RunId);
+    expect(memory.size).toBe(0);
   });
 });
