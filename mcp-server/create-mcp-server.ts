@@ -16,11 +16,11 @@ import type { Logger } from 'pino';
 import { openAccess, type Access } from '../auth/access.ts';
 import { tokenName } from '../auth/grant.ts';
 import { addDoor } from './door.ts';
-import type { SessionLimits } from './legacy-sessions.ts';
-import { createMcpEndpoint, maxBodyBytes, type McpEndpoint } from './mcp-endpoint.ts';
+import type { SessionLimits } from './mcp/legacy-sessions.ts';
+import { createMcpEndpoint, maxBodyBytes, type McpEndpoint } from './mcp/mcp-endpoint.ts';
 import { createMetrics } from './metrics.ts';
-import { createRunService, type RunService, type RunServiceConfig } from './run-service.ts';
-import { createServerFactory, type RequestOrigin } from './server-factory.ts';
+import { createRunService, type RunService, type RunServiceConfig } from './runs/run-service.ts';
+import { createServerFactory, type RequestOrigin } from './mcp/server-factory.ts';
 
 export interface McpServerConfig extends Omit<RunServiceConfig, 'token'> {
   readonly host: string;

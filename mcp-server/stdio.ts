@@ -6,8 +6,8 @@ import type { Readable, Writable } from 'node:stream';
 import { serveStdio as serveConnection, StdioServerTransport } from '@modelcontextprotocol/server/stdio';
 import type { Logger } from 'pino';
 import { noMeter } from './metrics.ts';
-import { createRunService, type RunServiceConfig } from './run-service.ts';
-import { createServerFactory } from './server-factory.ts';
+import { createRunService, type RunServiceConfig } from './runs/run-service.ts';
+import { createServerFactory } from './mcp/server-factory.ts';
 
 export interface StdioDeps {
   readonly logger: Logger;

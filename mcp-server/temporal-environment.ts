@@ -1,7 +1,7 @@
 /** Where Temporal is, as Temporal's own environment variables say (`TEMPORAL_ADDRESS` and its kin). */
 import { loadClientConnectConfig } from '@temporalio/envconfig';
 import { SettingsFault } from '../contracts/settings.ts';
-import type { TemporalSettings } from './temporal-link.ts';
+import type { TemporalSettings } from './runs/temporal-link.ts';
 
 /**
  * @param localPort port of a local server, for when no address is set.

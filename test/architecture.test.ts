@@ -55,15 +55,26 @@ const rules: Readonly<Record<string, Rule>> = {
       'zod',
     ],
   },
-  'mcp-server': {
+  'mcp-server/runs': {
     folders: ['auth', 'contracts'],
+    packages: ['@temporalio/client', '@temporalio/common', 'zod', 'node:'],
+  },
+  'mcp-server/mcp': {
+    folders: ['mcp-server/runs', 'auth', 'contracts'],
+    packages: ['@modelcontextprotocol/server', 'pino', 'zod', 'node:'],
+    typeFolders: ['mcp-server'],
+  },
+  'mcp-server/api': {
+    folders: ['mcp-server/runs', 'auth', 'contracts'],
+    packages: ['fastify', 'pino', 'zod', 'node:'],
+  },
+  'mcp-server': {
+    folders: ['mcp-server/mcp', 'mcp-server/runs', 'mcp-server/api', 'auth', 'contracts'],
     packages: [
       ...service,
       '@modelcontextprotocol/server',
       '@modelcontextprotocol/node',
       '@modelcontextprotocol/fastify',
-      '@temporalio/client',
-      '@temporalio/common',
       '@temporalio/envconfig',
       'zod',
     ],

@@ -2,7 +2,7 @@
  * The tree of one root: starts the runs below it and ends subtrees, one message after the other, so that
  * no spawn slips past a cancel. It exists from the first child or the first cancel on, ends when nothing
  * has been at work for a while, with its state as result, and is begun again from that state by whoever
- * needs it next (`mcp-server/tree-client.ts`). What it decides is in `run-tree/`, pure.
+ * needs it next (`mcp-server/runs/tree-client.ts`). What it decides is in `run-tree/`, pure.
  */
 import {
   allHandlersFinished,

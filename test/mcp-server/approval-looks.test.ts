@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import type { Handle } from '../../contracts/ids.ts';
 import type { RunStatus } from '../../contracts/run.ts';
-import { ApprovalLooks } from '../../mcp-server/approval-looks.ts';
-import type { Asker } from '../../mcp-server/asker.ts';
-import type { RunReader } from '../../mcp-server/run-reader.ts';
+import { ApprovalLooks } from '../../mcp-server/runs/approval-looks.ts';
+import type { Asker } from '../../mcp-server/runs/asker.ts';
+import type { RunReader } from '../../mcp-server/runs/run-reader.ts';
 
 const asker = { caller: 'ann', seesAll: false, classCeiling: null } as unknown as Asker;
 const handle = (number: number): Handle => `run_${number}` as Handle;

@@ -5,7 +5,7 @@ import {
   fitApprovals,
   noneFitted,
   structuredApprovals,
-} from '../../mcp-server/approval-text.ts';
+} from '../../mcp-server/runs/approval-text.ts';
 
 const approval = (id: string, given = `{"page":"${id}"}`): PendingApproval => ({
   id,

@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
-import { bindResponse } from '../../mcp-server/bound-response.ts';
+import { bindResponse } from '../../mcp-server/mcp/bound-response.ts';
 
 function streamed() {
   const cancel = vi.fn<(reason: unknown) => void>();

@@ -1,8 +1,8 @@
 import { WorkflowNotFoundError } from '@temporalio/common';
 import { describe, expect, it } from 'vitest';
 import type { Caller, Handle } from '../../contracts/ids.ts';
-import { CallerLimit } from '../../mcp-server/caller-limit.ts';
-import type { TemporalLink } from '../../mcp-server/temporal-link.ts';
+import { CallerLimit } from '../../mcp-server/runs/caller-limit.ts';
+import type { TemporalLink } from '../../mcp-server/runs/temporal-link.ts';
 
 const ann = 'ann' as Caller;
 const handleOf = (index: number): Handle => `run_${String(index).padStart(22, '0')}` as Handle;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { callerSchema } from '../../contracts/ids.ts';
-import { callerOf } from '../../mcp-server/caller.ts';
+import { callerOf } from '../../mcp-server/mcp/caller.ts';
 
 describe('the caller', () => {
   it('is the session of a client that has one', () => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { AbortScope } from '../../mcp-server/abort-scope.ts';
-import { CallsInProgress } from '../../mcp-server/calls-in-progress.ts';
-import { UserFault } from '../../mcp-server/user-fault.ts';
+import { AbortScope } from '../../mcp-server/runs/abort-scope.ts';
+import { CallsInProgress } from '../../mcp-server/mcp/calls-in-progress.ts';
+import { UserFault } from '../../mcp-server/runs/user-fault.ts';
 
 /** Work that lasts until its signal ends it. */
 async function untilAborted(signal: AbortSignal): Promise<string> {

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { cutMiddle, cutTogether, fairShares, jsonBytes } from '../../mcp-server/fair-cut.ts';
+import { cutMiddle, cutTogether, fairShares, jsonBytes } from '../../mcp-server/runs/fair-cut.ts';
 
 const text = fc.string({ unit: 'binary', maxLength: 2_000 });
 

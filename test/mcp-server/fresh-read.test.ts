@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { FreshRead } from '../../mcp-server/fresh-read.ts';
+import { FreshRead } from '../../mcp-server/runs/fresh-read.ts';
 
 function controlled() {
   const open: { readonly resolve: (value: number) => void; readonly reject: (error: Error) => void }[] = [];

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Caller } from '../../contracts/ids.ts';
 import { handlePattern } from '../../contracts/run-names.ts';
 import { runInputSchema } from '../../contracts/run.ts';
-import { handleFor, newHandle, requestHash } from '../../mcp-server/handles.ts';
+import { handleFor, newHandle, requestHash } from '../../mcp-server/runs/handles.ts';
 
 const ann = 'ann' as Caller;
 const bob = 'bob' as Caller;

@@ -1,7 +1,7 @@
 import { McpServer } from '@modelcontextprotocol/server';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { LegacySessions } from '../../mcp-server/legacy-sessions.ts';
+import { LegacySessions } from '../../mcp-server/mcp/legacy-sessions.ts';
 
 interface Clock {
   now: number;

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { ListedTool } from '../../contracts/tool-listing.ts';
-import { jsonBytes } from '../../mcp-server/fair-cut.ts';
-import { tellDecision, tellTools } from '../../mcp-server/listing-text.ts';
-import { refuseUnknownTools } from '../../mcp-server/tool-listing.ts';
+import { jsonBytes } from '../../mcp-server/runs/fair-cut.ts';
+import { tellDecision, tellTools } from '../../mcp-server/mcp/listing-text.ts';
+import { refuseUnknownTools } from '../../mcp-server/runs/tool-listing.ts';
 
 function tool(server: string, name: string, over: Partial<ListedTool> = {}): ListedTool {
   return {

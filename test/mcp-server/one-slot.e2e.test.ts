@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { createWorker, type FermataWorker, type WorkerConfig } from '../../activities/create-worker.ts';
 import { callerSchema } from '../../contracts/ids.ts';
 import { maxTreeDepth, transcriptQuery } from '../../contracts/run-names.ts';
-import { handleFor } from '../../mcp-server/handles.ts';
+import { handleFor } from '../../mcp-server/runs/handles.ts';
 import { caseFile } from '../case-file.ts';
 import { httpServer } from '../workflows/run-stack.ts';
 import { startWorkerProcess } from '../workflows/worker-process.ts';

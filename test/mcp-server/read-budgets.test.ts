@@ -2,9 +2,9 @@ import { describe, expect, it } from 'vitest';
 import type { Handle } from '../../contracts/ids.ts';
 import { zeroCounters, type RunBudget } from '../../contracts/run.ts';
 import { treeStateSchema } from '../../contracts/run-tree.ts';
-import { budgetLines, structuredBudget } from '../../mcp-server/budget-text.ts';
-import { currentBudget, withSeen } from '../../mcp-server/read-budgets.ts';
-import type { RunView } from '../../mcp-server/run-view.ts';
+import { budgetLines, structuredBudget } from '../../mcp-server/mcp/budget-text.ts';
+import { currentBudget, withSeen } from '../../mcp-server/runs/read-budgets.ts';
+import type { RunView } from '../../mcp-server/runs/run-view.ts';
 
 const root = 'run_0123456789abcdefghij01' as Handle;
 const child = 'run_0123456789abcdefghij02';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Handle } from '../../contracts/ids.ts';
 import { zeroCounters } from '../../contracts/run.ts';
-import { jsonBytes } from '../../mcp-server/fair-cut.ts';
+import { jsonBytes } from '../../mcp-server/runs/fair-cut.ts';
 import {
   tellApprove,
   tellAwait,
@@ -10,8 +10,8 @@ import {
   tellSpawn,
   tellStatus,
   withNotes,
-} from '../../mcp-server/run-text.ts';
-import type { RunView } from '../../mcp-server/run-view.ts';
+} from '../../mcp-server/mcp/run-text.ts';
+import type { RunView } from '../../mcp-server/runs/run-view.ts';
 
 const first = 'run_0123456789abcdefghij01' as Handle;
 const second = 'run_0123456789abcdefghij02' as Handle;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { zeroCounters, type RunMemo } from '../../contracts/run.ts';
-import { isClosed, viewRun, type ExecutionView, type RunEnd } from '../../mcp-server/run-view.ts';
+import { isClosed, viewRun, type ExecutionView, type RunEnd } from '../../mcp-server/runs/run-view.ts';
 
 const handle = 'run_0123456789abcdefghijAB';
 const counters = { ...zeroCounters, turns: 3, toolCalls: 2 };

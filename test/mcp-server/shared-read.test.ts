@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { SharedRead } from '../../mcp-server/shared-read.ts';
+import { SharedRead } from '../../mcp-server/runs/shared-read.ts';
 
 describe('a shared read', () => {
   it('reads once for all who ask at the same time', async () => {

@@ -7,8 +7,8 @@ import {
   spawnRequestSchema,
   summaryOf,
   toRunInput,
-} from '../../mcp-server/spawn-request.ts';
-import { UserFault } from '../../mcp-server/user-fault.ts';
+} from '../../mcp-server/runs/spawn-request.ts';
+import { UserFault } from '../../mcp-server/runs/user-fault.ts';
 
 const ann = { caller: 'ann' as Caller, classCeiling: null };
 

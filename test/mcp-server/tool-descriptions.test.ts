@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import type { RunService } from '../../mcp-server/run-service.ts';
-import { defineTools } from '../../mcp-server/tool-definitions.ts';
-import { descriptions, serverInstructions } from '../../mcp-server/tool-descriptions.ts';
+import type { RunService } from '../../mcp-server/runs/run-service.ts';
+import { defineTools } from '../../mcp-server/mcp/tool-definitions.ts';
+import { descriptions, serverInstructions } from '../../mcp-server/mcp/tool-descriptions.ts';
 
 const tools = defineTools({} as RunService);
 

@@ -3,7 +3,7 @@ import type { Handle } from '../../../contracts/ids.ts';
 import type { BudgetLimits, RunMemo } from '../../../contracts/run.ts';
 import { runInputSchema, runMemoKey, runMemoSchema, workflowTypes } from '../../../contracts/run.ts';
 import type { RunTreeInput } from '../../../contracts/run-tree.ts';
-import { initialMemo } from '../../../mcp-server/spawn-request.ts';
+import { initialMemo } from '../../../mcp-server/runs/spawn-request.ts';
 import { chunk, type FakeRequest } from '../../activities/fake-model.ts';
 import { newHandle, startRunStack, type RunStack } from '../run-stack.ts';
 import { openTree, type TestTree } from '../tree-stack.ts';

@@ -1,0 +1,129 @@
+/**
+ * Makes an MCP server with all tools, the same for every era and transport: one per request for
+ * 2026-07-28, one per session before, one per process over stdio.
+ */
+import { readFileSync } from 'node:fs';
+import {
+  CLIENT_INFO_META_KEY,
+  McpServer,
+  TRACEPARENT_META_KEY,
+  type ServerContext,
+} from '@modelcontextprotocol/server';
+import type { Logger } from 'pino';
+import { z } from 'zod';
+import { openGrant, type Admitted } from '../../auth/grant.ts';
+import { answerCall, toolError } from './answer-call.ts';
+import { askerOf } from '../runs/asker.ts';
+import { callerOf } from './caller.ts';
+import { CallsInProgress } from './calls-in-progress.ts';
+import type { CallMeter } from '../metrics.ts';
+import type { RunService } from '../runs/run-service.ts';
+import { serverInstructions } from './tool-descriptions.ts';
+import { defineTools, type ToolCall } from './tool-definitions.ts';
+
+export interface RequestOrigin {
+  /** IP address of the client. */
+  readonly address: string;
+  /** What the token of the request allows. */
+  readonly grant: Admitted;
+}
+
+/** Whoever starts this process reaches Temporal itself. */
+const stdioOrigin: RequestOrigin = { address: 'stdio', grant: openGrant };
+
+export interface FactoryDeps {
+  readonly service: RunService;
+  readonly logger: Logger;
+  readonly meter: CallMeter;
+  /** Where an HTTP request comes from. */
+  readonly originOf: (request: Request | undefined) => RequestOrigin;
+}
+
+const packageSchema = z.object({ version: z.string() });
+const packageUrl = new URL('../../package.json', import.meta.url);
+const { version } = packageSchema.parse(JSON.parse(readFileSync(packageUrl, 'utf8')));
+
+/** The list of tools changes only with a new version. */
+const toolListHint = { ttlMs: 3_600_000, cacheScope: 'public' } as const;
+
+export interface ServerFactory {
+  make(): McpServer;
+  /**
+   * Ends all waits with an answer that says so, and resolves when every call in progress has been
+   * answered, or after two seconds. Calls that come later are answered the same way.
+   */
+  drain(): Promise<void>;
+}
+
+const drainMs = 2_000;
+
+const stoppingWords =
+  'this server is stopping; runs are kept and go on, so make the same call again in a moment (with spawn, use a requestId)';
+
+export function createServerFactory(deps: FactoryDeps): ServerFactory {
+  const tools = defineTools(deps.service);
+  const calls = new CallsInProgress();
+  const make = (): McpServer => {
+    const server = new McpServer(
+      { name: 'fermata', title: 'fermata', version },
+      {
+        capabilities: { tools: { listChanged: false } },
+        instructions: serverInstructions,
+        cacheHints: { 'tools/list': toolListHint, 'server/discover': toolListHint },
+      },
+    );
+    for (const tool of tools) {
+      const { title, description, annotations, input } = tool;
+      server.registerTool(
+        tool.name,
+        { title, description, annotations: { ...annotations }, inputSchema: input },
+        async (args: unknown, context: ServerContext) =>
+          await calls.run(goneSignals(context), async (signal) => {
+            const call = toCall(deps, server, context, signal);
+            const result = await answerCall(deps, tool, args, call);
+            return result === 'broken off' ? toolError(calls.stopping ? stoppingWords : result) : result;
+          }),
+      );
+    }
+    return server;
+  };
+  return { make, drain: async () => await calls.drain(drainMs) };
+}
+
+/**
+ * What says that nobody waits for the answer any more: the client's cancellation, or the end of its
+ * connection, since a client of the sessionful era cannot get the answer in any other way either.
+ */
+function goneSignals({ mcpReq, http }: ServerContext): AbortSignal[] {
+  return http?.req === undefined ? [mcpReq.signal] : [mcpReq.signal, http.req.signal];
+}
+
+const envelopeSchema = z.object({ [CLIENT_INFO_META_KEY]: z.object({ name: z.string() }) });
+const traceparentSchema = z.string().regex(/^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/);
+
+function toCall(deps: FactoryDeps, server: McpServer, context: ServerContext, signal: AbortSignal): ToolCall {
+  const { mcpReq, http, sessionId } = context;
+  const token = mcpReq._meta?.progressToken;
+  const envelope = envelopeSchema.safeParse(mcpReq.envelope);
+  const traceparent = traceparentSchema.safeParse(mcpReq._meta?.[TRACEPARENT_META_KEY]);
+  const origin = http === undefined ? stdioOrigin : deps.originOf(http.req);
+  const caller = callerOf({
+    sessionId,
+    // A request of 2026-07-28 carries it; before, it was told in the handshake.
+    clientName: envelope.data?.[CLIENT_INFO_META_KEY].name ?? server.server.getClientVersion()?.name,
+    address: origin.address,
+  });
+  return {
+    asker: askerOf(caller, origin.grant),
+    signal,
+    ...(traceparent.success ? { traceparent: traceparent.data } : {}),
+    ...(token === undefined
+      ? {}
+      : {
+          progress: async (progress: number, total: number, message: string) => {
+            const params = { progressToken: token, progress, total, message };
+            await mcpReq.notify({ method: 'notifications/progress', params });
+          },
+        }),
+  };
+}

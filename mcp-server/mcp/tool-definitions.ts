@@ -1,0 +1,208 @@
+/**
+ * The tools of the MCP server: name, words, arguments and what each does with the run service. Written
+ * once; the factory registers them for every era and transport, in this order.
+ */
+import { z } from 'zod';
+import { decideRequestSchema } from '../../contracts/decide.ts';
+import type { Asker } from '../runs/asker.ts';
+import type { AwaitProgress } from '../runs/await-runs.ts';
+import { booleanFromText, listFromText, numberFromText } from '../runs/lenient-arguments.ts';
+import { tellDecision, tellTools } from './listing-text.ts';
+import type { RunService } from '../runs/run-service.ts';
+import {
+  tellApprove,
+  tellAwait,
+  tellCancel,
+  tellList,
+  tellSpawn,
+  tellStatus,
+  withNotes,
+  type ToolAnswer,
+} from './run-text.ts';
+import { spawnRequestSchema } from '../runs/spawn-request.ts';
+import { descriptions } from './tool-descriptions.ts';
+
+/** One call of a tool, as its handler sees it. */
+export interface ToolCall {
+  readonly asker: Asker;
+  /** Aborted when the client cancels the call or has gone. */
+  readonly signal: AbortSignal;
+  readonly traceparent?: string | undefined;
+  /** Absent when the client did not ask for progress. */
+  readonly progress?:
+    | ((elapsedSeconds: number, totalSeconds: number, message: string) => Promise<void>)
+    | undefined;
+}
+
+export interface ToolDefinition {
+  readonly name: string;
+  readonly title: string;
+  readonly description: string;
+  readonly annotations: Readonly<Record<string, boolean>>;
+  readonly input: z.ZodType;
+  /** @param input as parsed by `input`. */
+  handle(input: unknown, call: ToolCall): Promise<ToolAnswer>;
+}
+
+interface TypedDefinition<S extends z.ZodType> extends Omit<
+  ToolDefinition,
+  'input' | 'handle' | 'description'
+> {
+  readonly name: keyof typeof descriptions;
+  readonly input: S;
+  handle(input: z.output<S>, call: ToolCall): Promise<ToolAnswer>;
+}
+
+function define<S extends z.ZodType>(definition: TypedDefinition<S>): ToolDefinition {
+  return {
+    ...definition,
+    description: descriptions[definition.name],
+    handle: (input, call) => definition.handle(input as z.output<S>, call),
+  };
+}
+
+const maxWaitSeconds = 600;
+const defaultWaitSeconds = 45;
+
+const handleText = z.string().min(1).describe('A handle from spawn: run_ and 22 letters and digits.');
+
+const awaitSchema = z.strictObject({
+  handles: listFromText(z.array(z.string().min(1)).min(1).max(100)).describe('Handles from spawn, 1 to 100.'),
+  mode: z.enum(['all', 'any']).default('all').describe('all: until every run has ended. any: until one has.'),
+  timeoutSeconds: numberFromText(z.number().min(0).max(maxWaitSeconds))
+    .default(defaultWaitSeconds)
+    .describe(`How long to wait, 0 to ${maxWaitSeconds}. Default ${defaultWaitSeconds}.`),
+});
+
+const decideShape = decideRequestSchema.shape;
+const decideSchema = z.strictObject({
+  input: decideShape.input.describe('The text to classify, with the question if there is one.'),
+  labels: listFromText(decideShape.labels.unwrap()).optional().describe('2 to 20 labels to choose from.'),
+  model: decideShape.model.describe('A model of the pool. Default: whichever can do it.'),
+});
+
+const starting = { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: true };
+const readOnly = { readOnlyHint: true, openWorldHint: false };
+
+/** Reports of a wait as progress messages; absent when the client wants none. */
+function reporter(call: ToolCall, totalSeconds: number) {
+  const { progress } = call;
+  if (progress === undefined) return undefined;
+  return async ({ elapsedMs, ended, total, sample }: AwaitProgress): Promise<void> => {
+    const doing = sample === null ? '' : `; ${sample.handle}: ${sample.phase}`;
+    await progress(elapsedMs / 1_000, totalSeconds, `${ended} of ${total} ended${doing}`);
+  };
+}
+
+function spawnTool(service: RunService): ToolDefinition {
+  return define({
+    name: 'spawn',
+    title: 'Start a sub-agent',
+    annotations: starting,
+    input: spawnRequestSchema,
+    handle: async (input, call) => tellSpawn(await service.spawn(input, call)),
+  });
+}
+
+function awaitTool(service: RunService): ToolDefinition {
+  return define({
+    name: 'await',
+    title: 'Wait for sub-agents',
+    annotations: readOnly,
+    input: awaitSchema,
+    handle: async ({ handles, mode, timeoutSeconds }, call) => {
+      const query = { handles, mode, timeoutMs: timeoutSeconds * 1_000, asker: call.asker };
+      return tellAwait(await service.await(query, call.signal, reporter(call, timeoutSeconds)));
+    },
+  });
+}
+
+function runTool(service: RunService): ToolDefinition {
+  return define({
+    name: 'run',
+    title: 'Run a sub-agent to its end',
+    annotations: starting,
+    input: spawnRequestSchema,
+    handle: async (input, call) => {
+      const { handle, notes } = await service.spawn(input, call);
+      // Whoever breaks off the call now has learned the handle all the same.
+      await call.progress?.(0, maxWaitSeconds, `${handle}: started`);
+      const { asker } = call;
+      const query = { handles: [handle], mode: 'all', timeoutMs: maxWaitSeconds * 1_000, asker } as const;
+      const outcome = await service.await(query, call.signal, reporter(call, maxWaitSeconds));
+      return withNotes(tellAwait(outcome), notes);
+    },
+  });
+}
+
+function statusTool(service: RunService): ToolDefinition {
+  return define({
+    name: 'status',
+    title: 'See runs',
+    annotations: readOnly,
+    input: z.strictObject({ handle: handleText.optional() }),
+    handle: async ({ handle }, call) =>
+      handle === undefined
+        ? tellList(await service.list(call.asker))
+        : tellStatus(await service.status(handle, call.asker)),
+  });
+}
+
+function cancelTool(service: RunService): ToolDefinition {
+  return define({
+    name: 'cancel',
+    title: 'Cancel a run',
+    annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
+    input: z.strictObject({
+      handle: handleText,
+      reason: z.string().max(1_000).optional().describe('Why; kept with the run.'),
+    }),
+    handle: async ({ handle, reason }, call) => tellCancel(await service.cancel(handle, reason, call.asker)),
+  });
+}
+
+function approveTool(service: RunService): ToolDefinition {
+  return define({
+    name: 'approve',
+    title: 'Decide a call that waits',
+    annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
+    input: z.strictObject({
+      handle: handleText,
+      allow: booleanFromText(z.boolean()).describe('true: the call is made. false: it is not.'),
+      approvalId: z
+        .string()
+        .min(1)
+        .max(128)
+        .optional()
+        .describe('Which call, as await and status show it. Default: the only one that waits.'),
+    }),
+    handle: async ({ handle, allow, approvalId }, call) =>
+      tellApprove(await service.approve(handle, allow, approvalId, call.asker)),
+  });
+}
+
+function toolsTool(service: RunService): ToolDefinition {
+  return define({
+    name: 'tools',
+    title: 'List tools of sub-agents',
+    annotations: readOnly,
+    input: z.strictObject({}),
+    handle: async () => tellTools(await service.tools()),
+  });
+}
+
+function decideTool(service: RunService): ToolDefinition {
+  return define({
+    name: 'decide',
+    title: 'Classify a text',
+    annotations: { readOnlyHint: true, openWorldHint: true },
+    input: decideSchema,
+    handle: async (input, call) => tellDecision(await service.decide(input, call.asker, call.signal)),
+  });
+}
+
+/** The order is that of the list that clients see; it never depends on anything. */
+export function defineTools(service: RunService): readonly ToolDefinition[] {
+  const makers = [spawnTool, awaitTool, runTool, statusTool, cancelTool, approveTool, toolsTool, decideTool];
+  return makers.map((make) => make(service));
+}
