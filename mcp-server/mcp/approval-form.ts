@@ -1,0 +1,82 @@
+/**
+ * The question that is put to the person behind a client when a tool call waits for approval: a form with
+ * one box, which names the tool and its arguments. The same for every era of the protocol. Pure.
+ */
+import { inputRequired, type ElicitRequestFormParams, type InputRequest } from '@modelcontextprotocol/server';
+import { z } from 'zod';
+import type { Handle } from '../../contracts/ids.ts';
+import type { PendingApproval } from '../../contracts/run.ts';
+import { cutMiddle } from '../runs/fair-cut.ts';
+import type { RunView } from '../runs/run-view.ts';
+
+/** One tool call that waits, and the form that asks about it. */
+export interface ApprovalQuestion {
+  readonly handle: Handle;
+  readonly approvalId: string;
+  readonly form: ElicitRequestFormParams;
+}
+
+/** More are asked about in the next round: a person reads one form after the other. */
+const maxQuestions = 16;
+/** Bytes of JSON; clients show the message whole. */
+const argumentBytes = 8_000;
+const taskBytes = 300;
+
+const requestedSchema: ElicitRequestFormParams['requestedSchema'] = {
+  type: 'object',
+  properties: {
+    allow: {
+      type: 'boolean',
+      title: 'Allow this call',
+      description: 'Yes: the tool is called, once, with exactly these arguments. No: it is not called.',
+    },
+  },
+  required: ['allow'],
+};
+
+function messageOf({ handle, summary }: RunView, { tool, arguments: args }: PendingApproval): string {
+  const shown = cutMiddle(args, argumentBytes);
+  const cut = shown === args ? [] : [`(cut here; status of ${handle} shows more)`];
+  return [
+    `A sub-agent wants to call ${tool} with`,
+    shown,
+    ...cut,
+    `It works on: ${cutMiddle(summary, taskBytes)} (${handle})`,
+    'Allow this call?',
+  ].join('\n');
+}
+
+/** About the calls of `runs` that wait, oldest first within a run, at most sixteen. */
+export function approvalQuestions(runs: readonly RunView[]): ApprovalQuestion[] {
+  return runs
+    .flatMap((run) =>
+      run.pendingApprovals.map((pending) => ({
+        handle: run.handle,
+        approvalId: pending.id,
+        form: { mode: 'form' as const, message: messageOf(run, pending), requestedSchema },
+      })),
+    )
+    .slice(0, maxQuestions);
+}
+
+/** Of 2026-07-28: requests that a result carries, by approval id. */
+export function inputRequestsOf(questions: readonly ApprovalQuestion[]): Record<string, InputRequest> {
+  return Object.fromEntries(
+    questions.map(({ approvalId, form }) => [approvalId, inputRequired.elicit(form)]),
+  );
+}
+
+const answerSchema = z.object({
+  action: z.enum(['accept', 'decline', 'cancel']),
+  content: z.object({ allow: z.boolean() }).partial().nullish(),
+});
+
+/**
+ * What the client's answer to the form says: true only when the form was accepted with the box ticked; a
+ * decline and a form that was closed are a no. null: it is no answer to such a form, so nothing is decided.
+ */
+export function allowedBy(answer: unknown): boolean | null {
+  const parsed = answerSchema.safeParse(answer);
+  if (!parsed.success) return null;
+  return parsed.data.action === 'accept' && parsed.data.content?.allow === true;
+}
