@@ -52,12 +52,32 @@ export const errorCodes = {
   body_too_large: {
     status: 413,
     type: 'invalid_request_error',
-    meaning: 'The body is larger than 32 MiB; send less.',
+    meaning: 'The body is larger than is taken: 32 MiB at the proxy, 4 MiB at the run API; send less.',
+  },
+  method_not_allowed: {
+    status: 405,
+    type: 'invalid_request_error',
+    meaning: 'The endpoint has no such method; the header Allow lists those it has.',
+  },
+  unsupported_media_type: {
+    status: 415,
+    type: 'invalid_request_error',
+    meaning: 'The body is not called JSON; send `Content-Type: application/json`.',
+  },
+  cross_site: {
+    status: 403,
+    type: 'permission_error',
+    meaning: 'A web page of another site asks for a change, and no token is set here; set FERMATA_TOKEN.',
   },
   not_found: {
     status: 404,
     type: 'not_found_error',
     meaning: 'No such endpoint; the message names it.',
+  },
+  unknown_handle: {
+    status: 404,
+    type: 'not_found_error',
+    meaning: 'No such run or approval, or one of another caller; GET /api/runs lists the runs there are.',
   },
   unknown_model: {
     status: 404,
@@ -74,6 +94,22 @@ export const errorCodes = {
     status: 409,
     type: 'invalid_request_error',
     meaning: 'The run was ended while this turn was held or in flight; start a new run.',
+  },
+  conflict: {
+    status: 409,
+    type: 'invalid_request_error',
+    meaning: 'What is asked does not go with how the run stands; the message says why.',
+  },
+  already_decided: {
+    status: 409,
+    type: 'invalid_request_error',
+    meaning: 'The approval was decided before, as `decided` tells; this answer changed nothing.',
+  },
+  unavailable: {
+    status: 503,
+    type: 'server_error',
+    meaning:
+      'What is needed does not answer now (Temporal, a worker, the scheduler), or there is no room; try again.',
   },
   overloaded: {
     status: 503,
