@@ -12,6 +12,7 @@ import { makeWorkflowBundle } from './bundle-workflows.ts';
 import { connectTemporal, temporalTrouble, type TemporalTarget } from './connect-temporal.ts';
 import { createActivities, type Activities } from './create-activities.ts';
 import { startHealthServer } from './health-server.ts';
+import type { WorkflowBundle } from './kept-bundle.ts';
 import { installTemporalRuntime, temporalLogger } from './temporal-logger.ts';
 import { createWorkerMetrics, type WorkerMetrics } from './worker-metrics.ts';
 
@@ -29,7 +30,7 @@ export interface WorkerConfig {
   readonly token?: string | null;
   readonly toolServers: ToolServers;
   /** Absent: the workflows are bundled at start, which takes some seconds. */
-  readonly workflowBundle?: { readonly codePath: string };
+  readonly workflowBundle?: WorkflowBundle;
   /** Activities that run at once, so turns and tool calls; default 500: they wait, they do not compute. */
   readonly activitySlots?: number;
 }

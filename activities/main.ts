@@ -15,6 +15,8 @@ async function main(): Promise<void> {
   const temporal = temporalTarget(settings);
   // Loading Temporal's SDK takes seconds: a wrong setting is told before.
   const { createWorker } = await import('./create-worker.ts');
+  const { keptBundle } = await import('./kept-bundle.ts');
+  const { temporalLogger } = await import('./temporal-logger.ts');
   const logger = pino(
     { level: settings.logLevel, name: 'worker', serializers: logSerializers },
     pino.destination(2),
@@ -29,6 +31,7 @@ async function main(): Promise<void> {
       proxyUrl: settings.proxyUrl ?? `http://127.0.0.1:${settings.ports.proxy}`,
       token: settings.token,
       toolServers,
+      workflowBundle: await keptBundle(settings.stateDir, { logger: temporalLogger(logger) }),
     },
     { logger },
   );

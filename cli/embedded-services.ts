@@ -1,6 +1,7 @@
 /** fermata's four services inside this process, each from its factory. */
 import type { Logger } from 'pino';
 import { createWorker } from '../activities/create-worker.ts';
+import type { WorkflowBundle } from '../activities/kept-bundle.ts';
 import { createAccess, withServiceToken } from '../auth/access.ts';
 import type { ConfigFile } from '../contracts/config-file.ts';
 import type { Settings } from '../contracts/settings.ts';
@@ -16,7 +17,7 @@ export interface ServicesOptions {
   readonly stateDir: string;
   readonly temporal: TemporalTarget;
   readonly config: ConfigFile;
-  readonly workflowBundle: { readonly codePath: string };
+  readonly workflowBundle: WorkflowBundle;
   readonly logger: Logger;
 }
 

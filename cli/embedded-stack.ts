@@ -5,7 +5,7 @@
  */
 import { join } from 'node:path';
 import type { Logger } from 'pino';
-import { bundleWorkflows } from '../activities/bundle-workflows.ts';
+import { keptBundle, type WorkflowBundle } from '../activities/kept-bundle.ts';
 import type { ConfigFile } from '../contracts/config-file.ts';
 import type { Settings } from '../contracts/settings.ts';
 import { closeInReverse, type Closable } from './close-in-reverse.ts';
@@ -32,7 +32,7 @@ export interface StackOptions {
   /** Each service in a process of its own. */
   readonly separate: boolean;
   /** Bundle of the workflows, made before; absent: the worker makes it, which takes some 2 s. */
-  readonly workflowBundle?: { readonly codePath: string };
+  readonly workflowBundle?: WorkflowBundle;
   readonly logger: Logger;
   readonly progress: Progress;
 }
@@ -170,13 +170,10 @@ async function startTemporal(options: StackOptions, stateDir: string): Promise<R
 
 /**
  * Made before the services start: bundling keeps the event loop for seconds, and the scheduler's probes
- * in the same process would take that for silent engines.
+ * in the same process would take that for silent engines. A worker process finds it there, too.
  */
-async function bundleOnce(options: StackOptions, stateDir: string): Promise<{ readonly codePath: string }> {
-  if (options.workflowBundle !== undefined) return options.workflowBundle;
-  const codePath = join(stateDir, 'workflows.js');
-  if (!options.separate) await bundleWorkflows(codePath);
-  return { codePath };
+async function bundleOnce(options: StackOptions, stateDir: string): Promise<WorkflowBundle> {
+  return options.workflowBundle ?? (await keptBundle(stateDir));
 }
 
 async function requirePorts({ host, ports }: Settings): Promise<void> {
