@@ -107,7 +107,7 @@ export const errorCodes = {
   },
   unavailable: {
     status: 503,
-    type: 'server_error',
+    type: 'overloaded_error',
     meaning:
       'What is needed does not answer now (Temporal, a worker, the scheduler), or there is no room; try again.',
   },
