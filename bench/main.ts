@@ -7,6 +7,7 @@ import { runOverheadBench } from './overhead/run-overhead.ts';
 import { runSchedulerFaults } from './scheduler-faults.ts';
 import { runSchedulerBench } from './scheduler.ts';
 import { runStepsBench } from './steps/run-steps.ts';
+import { runWaitsBench } from './waits/run-waits.ts';
 
 /** @returns null when it does not know one of the words. */
 type Benchmark = (words: readonly string[]) => Promise<0 | 1> | null;
@@ -20,6 +21,7 @@ const benchmarks: Readonly<Record<string, { readonly run: Benchmark; readonly us
   'scheduler-faults': { run: quickOnly(runSchedulerFaults), usage: '[--quick]' },
   steps: { run: quickOnly(runStepsBench), usage: '[--quick]' },
   'long-runs': { run: quickOnly(runLongRuns), usage: '[--quick]' },
+  waits: { run: quickOnly(runWaitsBench), usage: '[--quick]' },
   overhead: {
     run: (words) => {
       const options = parseOverheadOptions(words);

@@ -32,8 +32,11 @@ export function taskOf(tag: string, { steps, tool }: RunPlan): string {
   return `${tag}: find out what the sources say. [[sim ${JSON.stringify(script).slice(0, -1)},"repeat":${repeat}}]]`;
 }
 
-export async function spawnRun(client: ToolClient, plan: RunPlan): Promise<SpawnedRun> {
-  const tag = randomBytes(8).toString('hex');
+export function newTag(): string {
+  return randomBytes(8).toString('hex');
+}
+
+export async function spawnRun(client: ToolClient, plan: RunPlan, tag = newTag()): Promise<SpawnedRun> {
   const request = { task: taskOf(tag, plan), maxToolCalls: plan.steps + 1 };
   return { handle: spawnedSchema.parse(await client.call('spawn', request)).handle, tag };
 }

@@ -19,6 +19,7 @@ export interface Site {
   readonly engines: readonly SimEngine[];
   readonly tools: ToolServer;
   readonly client: ToolClient;
+  readonly mcpUrl: string;
   readonly temporal: Client;
   /** Of the processes that carry runs out, by name. */
   readonly pids: Readonly<Record<string, number>>;
@@ -45,6 +46,7 @@ const readySchema = z.looseObject({
 export async function startSite(
   environment: Readonly<Record<string, string | undefined>>,
   progress: (line: string) => void,
+  { separate = false }: { readonly separate?: boolean } = {},
 ): Promise<Site> {
   const running: Closable[] = [];
   const keep = <T extends Closable>(part: T): T => {
@@ -62,13 +64,15 @@ export async function startSite(
     const engines = [];
     for (const _ of [1, 2]) engines.push(keep(await startSimEngine({ engine, maxRecords: keptRequests })));
     const tools = keep(await startToolServer({ delayScale: toolDelayScale }));
-    const ready = await startProduct({ workDir, engines, tools, environment, progress }, keep);
+    const parts = { workDir, engines, tools, environment, progress, separate };
+    const ready = await startProduct(parts, keep);
     const connection = keep(await Connection.connect({ address: ready.temporal.address }));
     return {
       engines,
       tools,
       temporal: new Client({ connection, namespace: ready.temporal.namespace }),
       client: keep(await connectModern(ready.mcpUrl)),
+      mcpUrl: ready.mcpUrl,
       pids: { services: ready.pid, ...ready.pids },
       close,
     };
@@ -84,10 +88,13 @@ interface ProductParts {
   readonly tools: ToolServer;
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly progress: (line: string) => void;
+  /** Each service is a process of its own. */
+  readonly separate: boolean;
 }
 
 async function startProduct(parts: ProductParts, keep: <T extends Closable>(part: T) => T) {
   const { workDir, environment } = parts;
+  const separate = parts.separate ? ['--separate'] : [];
   const path = environment['PATH'] ?? '';
   const binary = await ensureTemporalBinary(join(root, '.fermata'), path, parts.progress);
   const configPath = join(workDir, 'fermata.json');
@@ -97,7 +104,7 @@ async function startProduct(parts: ProductParts, keep: <T extends Closable>(part
     await startChild({
       name: 'fermata',
       command: process.execPath,
-      args: [join(root, 'scripts', 'start.mjs'), '--json', '--config', configPath],
+      args: [join(root, 'scripts', 'start.mjs'), '--json', '--config', configPath, ...separate],
       environment: {
         ...withoutSettings(environment),
         PATH: `${dirname(binary)}${delimiter}${path}`,

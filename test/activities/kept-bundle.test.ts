@@ -32,9 +32,9 @@ async function write(path: string, text: string): Promise<void> {
 async function bundle(): Promise<WorkflowBundle> {
   return await keptBundle(state, {
     sources,
-    bundle: async (_logger, workflows = '') => {
+    bundle: async (_logger, workflows) => {
       made += 1;
-      return { code: `made of ${await readFile(join(workflows, 'index.ts'), 'utf8')}` };
+      return { code: `made of ${await readFile(join(workflows ?? '', 'index.ts'), 'utf8')}` };
     },
   });
 }
