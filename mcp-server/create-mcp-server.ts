@@ -27,6 +27,8 @@ export interface McpServerConfig extends Omit<RunServiceConfig, 'token'> {
   /** 0: any free one. */
   readonly port: number;
   readonly sessionLimits?: SessionLimits | undefined;
+  /** Milliseconds between two looks for sessions that have expired. Default 30 seconds. */
+  readonly sessionSweepMs?: number | undefined;
 }
 
 export interface McpServerHandle {
@@ -42,7 +44,7 @@ export interface McpServerDeps {
   readonly access?: Access;
 }
 
-const sweepMs = 30_000;
+const defaultSweepMs = 30_000;
 
 /** @throws when the port is taken. */
 export async function createMcpServer(
@@ -59,6 +61,7 @@ export async function createMcpServer(
     service,
     logger,
     meter: metrics,
+    stateKey: { serviceToken: access.serviceToken, temporal: config.temporal },
     originOf: (request) => {
       const origin = request === undefined ? undefined : origins.get(request);
       // Never guessed: without it nobody knows who asks.
@@ -79,7 +82,7 @@ export async function createMcpServer(
   app.get('/', () => 'fermata mcp-server: MCP at /mcp\n');
   const sweep = setInterval(() => {
     endpoint.expireSessions().catch((error: unknown) => logger.warn({ err: error }, 'sessions not expired'));
-  }, sweepMs);
+  }, config.sessionSweepMs ?? defaultSweepMs);
   sweep.unref();
   const close = async (): Promise<void> => {
     clearInterval(sweep);

@@ -30,6 +30,7 @@ export function serveStdio(config: RunServiceConfig, deps: StdioDeps): StdioServ
     service,
     logger,
     meter: noMeter,
+    stateKey: { serviceToken: config.token ?? null, temporal: config.temporal },
     originOf: () => {
       throw new Error('there are no HTTP requests over stdio');
     },

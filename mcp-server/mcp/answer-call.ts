@@ -2,10 +2,14 @@
  * One call of a tool, from its arguments to its answer: measured, logged in one line, and every failure
  * told in words. What a user did wrong is a tool error; what we did wrong is logged and told as such.
  */
-import type { CallToolResult } from '@modelcontextprotocol/server';
+import {
+  isInputRequiredResult,
+  type CallToolResult,
+  type InputRequiredResult,
+} from '@modelcontextprotocol/server';
 import type { Logger } from 'pino';
 import type { CallMeter, CallOutcome } from '../metrics.ts';
-import type { ToolCall, ToolDefinition } from './tool-definitions.ts';
+import type { ToolCall, ToolDefinition } from './tool-call.ts';
 import { UserFault } from '../runs/user-fault.ts';
 
 /** @returns `broken off` when the call's signal ended it. Never rejects. */
@@ -14,7 +18,7 @@ export async function answerCall(
   tool: ToolDefinition,
   args: unknown,
   call: ToolCall,
-): Promise<CallToolResult | 'broken off'> {
+): Promise<CallToolResult | InputRequiredResult | 'broken off'> {
   const startedAt = performance.now();
   meter.callStarted(tool.name);
   const end = (outcome: CallOutcome, about: Record<string, unknown>): void => {
@@ -26,7 +30,12 @@ export async function answerCall(
     );
   };
   try {
-    const { text, structured } = await tool.handle(args, call);
+    const answer = await tool.handle(args, call);
+    if (isInputRequiredResult(answer)) {
+      end('ok', { asks: Object.keys(answer.inputRequests ?? {}).length });
+      return answer;
+    }
+    const { text, structured } = answer;
     const { handle } = structured;
     end('ok', handle === undefined ? {} : { run: handle });
     return { content: [{ type: 'text', text }], structuredContent: structured };

@@ -13,6 +13,8 @@ import type { RunView } from '../runs/run-view.ts';
 export interface ApprovalQuestion {
   readonly handle: Handle;
   readonly approvalId: string;
+  /** As the model knows it. */
+  readonly tool: string;
   readonly form: ElicitRequestFormParams;
 }
 
@@ -36,7 +38,9 @@ const requestedSchema: ElicitRequestFormParams['requestedSchema'] = {
 
 function messageOf({ handle, summary }: RunView, { tool, arguments: args }: PendingApproval): string {
   const shown = cutMiddle(args, argumentBytes);
-  const cut = shown === args ? [] : [`(cut here; status of ${handle} shows more)`];
+  // What is whole is the JSON text of an object and ends as such; what a run has cut itself does not.
+  const isWhole = shown === args && args.endsWith('}');
+  const cut = isWhole ? [] : [`(cut here: this is NOT all of it; status of ${handle} shows more)`];
   return [
     `A sub-agent wants to call ${tool} with`,
     shown,
@@ -46,17 +50,24 @@ function messageOf({ handle, summary }: RunView, { tool, arguments: args }: Pend
   ].join('\n');
 }
 
-/** About the calls of `runs` that wait, oldest first within a run, at most sixteen. */
-export function approvalQuestions(runs: readonly RunView[]): ApprovalQuestion[] {
+/**
+ * About the calls of `runs` that wait, oldest first within a run, at most sixteen.
+ * @param except approvals that are not asked about again.
+ */
+export function approvalQuestions(
+  runs: readonly RunView[],
+  except: ReadonlySet<string> = new Set(),
+): ApprovalQuestion[] {
   return runs
-    .flatMap((run) =>
-      run.pendingApprovals.map((pending) => ({
-        handle: run.handle,
-        approvalId: pending.id,
-        form: { mode: 'form' as const, message: messageOf(run, pending), requestedSchema },
-      })),
-    )
-    .slice(0, maxQuestions);
+    .flatMap((run) => run.pendingApprovals.map((pending) => ({ run, pending })))
+    .filter(({ pending }) => !except.has(pending.id))
+    .slice(0, maxQuestions)
+    .map(({ run, pending }) => ({
+      handle: run.handle,
+      approvalId: pending.id,
+      tool: pending.tool,
+      form: { mode: 'form' as const, message: messageOf(run, pending), requestedSchema },
+    }));
 }
 
 /** Of 2026-07-28: requests that a result carries, by approval id. */

@@ -14,12 +14,15 @@ import { z } from 'zod';
 import { openGrant, type Admitted } from '../../auth/grant.ts';
 import { answerCall, toolError } from './answer-call.ts';
 import { askerOf } from '../runs/asker.ts';
+import { clientAskingOf } from './ask-client.ts';
 import { callerOf } from './caller.ts';
 import { CallsInProgress } from './calls-in-progress.ts';
 import type { CallMeter } from '../metrics.ts';
 import type { RunService } from '../runs/run-service.ts';
+import { createRequestStates, type StateKeySource } from './request-state.ts';
 import { serverInstructions } from './tool-descriptions.ts';
-import { defineTools, type ToolCall } from './tool-definitions.ts';
+import type { ToolCall } from './tool-call.ts';
+import { defineTools } from './tool-definitions.ts';
 
 export interface RequestOrigin {
   /** IP address of the client. */
@@ -37,6 +40,8 @@ export interface FactoryDeps {
   readonly meter: CallMeter;
   /** Where an HTTP request comes from. */
   readonly originOf: (request: Request | undefined) => RequestOrigin;
+  /** What authenticates the questions that a call is ended with. */
+  readonly stateKey: StateKeySource;
 }
 
 const packageSchema = z.object({ version: z.string() });
@@ -61,7 +66,8 @@ const stoppingWords =
   'this server is stopping; runs are kept and go on, so make the same call again in a moment (with spawn, use a requestId)';
 
 export function createServerFactory(deps: FactoryDeps): ServerFactory {
-  const tools = defineTools(deps.service);
+  const states = createRequestStates(deps.stateKey);
+  const tools = defineTools({ service: deps.service, states });
   const calls = new CallsInProgress();
   const make = (): McpServer => {
     const server = new McpServer(
@@ -69,6 +75,7 @@ export function createServerFactory(deps: FactoryDeps): ServerFactory {
       {
         capabilities: { tools: { listChanged: false } },
         instructions: serverInstructions,
+        requestState: { verify: async (state, context) => await states.verify(state, context) },
         cacheHints: { 'tools/list': toolListHint, 'server/discover': toolListHint },
       },
     );
@@ -113,9 +120,13 @@ function toCall(deps: FactoryDeps, server: McpServer, context: ServerContext, si
     clientName: envelope.data?.[CLIENT_INFO_META_KEY].name ?? server.server.getClientVersion()?.name,
     address: origin.address,
   });
+  const asking = clientAskingOf(server, context);
+  const state = mcpReq.requestState();
   return {
     asker: askerOf(caller, origin.grant),
     signal,
+    ...(asking === null ? {} : { asking }),
+    ...(state === undefined ? {} : { retry: { state, answers: { ...mcpReq.inputResponses } } }),
     ...(traceparent.success ? { traceparent: traceparent.data } : {}),
     ...(token === undefined
       ? {}

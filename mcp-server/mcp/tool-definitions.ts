@@ -2,47 +2,16 @@
  * The tools of the MCP server: name, words, arguments and what each does with the run service. Written
  * once; the factory registers them for every era and transport, in this order.
  */
+import type { InputRequiredResult } from '@modelcontextprotocol/server';
 import { z } from 'zod';
 import { decideRequestSchema } from '../../contracts/decide.ts';
-import type { Asker } from '../runs/asker.ts';
-import type { AwaitProgress } from '../runs/await-runs.ts';
 import { booleanFromText, listFromText, numberFromText } from '../runs/lenient-arguments.ts';
 import { tellDecision, tellTools } from './listing-text.ts';
-import type { RunService } from '../runs/run-service.ts';
-import {
-  tellApprove,
-  tellAwait,
-  tellCancel,
-  tellList,
-  tellSpawn,
-  tellStatus,
-  withNotes,
-  type ToolAnswer,
-} from './run-text.ts';
+import { tellApprove, tellCancel, tellList, tellSpawn, tellStatus, type ToolAnswer } from './run-text.ts';
 import { spawnRequestSchema } from '../runs/spawn-request.ts';
+import type { ToolCall, ToolDefinition, ToolDeps } from './tool-call.ts';
 import { descriptions } from './tool-descriptions.ts';
-
-/** One call of a tool, as its handler sees it. */
-export interface ToolCall {
-  readonly asker: Asker;
-  /** Aborted when the client cancels the call or has gone. */
-  readonly signal: AbortSignal;
-  readonly traceparent?: string | undefined;
-  /** Absent when the client did not ask for progress. */
-  readonly progress?:
-    | ((elapsedSeconds: number, totalSeconds: number, message: string) => Promise<void>)
-    | undefined;
-}
-
-export interface ToolDefinition {
-  readonly name: string;
-  readonly title: string;
-  readonly description: string;
-  readonly annotations: Readonly<Record<string, boolean>>;
-  readonly input: z.ZodType;
-  /** @param input as parsed by `input`. */
-  handle(input: unknown, call: ToolCall): Promise<ToolAnswer>;
-}
+import { waitAndTell } from './wait-and-tell.ts';
 
 interface TypedDefinition<S extends z.ZodType> extends Omit<
   ToolDefinition,
@@ -50,7 +19,7 @@ interface TypedDefinition<S extends z.ZodType> extends Omit<
 > {
   readonly name: keyof typeof descriptions;
   readonly input: S;
-  handle(input: z.output<S>, call: ToolCall): Promise<ToolAnswer>;
+  handle(input: z.output<S>, call: ToolCall): Promise<ToolAnswer | InputRequiredResult>;
 }
 
 function define<S extends z.ZodType>(definition: TypedDefinition<S>): ToolDefinition {
@@ -84,17 +53,7 @@ const decideSchema = z.strictObject({
 const starting = { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: true };
 const readOnly = { readOnlyHint: true, openWorldHint: false };
 
-/** Reports of a wait as progress messages; absent when the client wants none. */
-function reporter(call: ToolCall, totalSeconds: number) {
-  const { progress } = call;
-  if (progress === undefined) return undefined;
-  return async ({ elapsedMs, ended, total, sample }: AwaitProgress): Promise<void> => {
-    const doing = sample === null ? '' : `; ${sample.handle}: ${sample.phase}`;
-    await progress(elapsedMs / 1_000, totalSeconds, `${ended} of ${total} ended${doing}`);
-  };
-}
-
-function spawnTool(service: RunService): ToolDefinition {
+function spawnTool({ service }: ToolDeps): ToolDefinition {
   return define({
     name: 'spawn',
     title: 'Start a sub-agent',
@@ -104,38 +63,41 @@ function spawnTool(service: RunService): ToolDefinition {
   });
 }
 
-function awaitTool(service: RunService): ToolDefinition {
+function awaitTool(deps: ToolDeps): ToolDefinition {
   return define({
     name: 'await',
     title: 'Wait for sub-agents',
     annotations: readOnly,
     input: awaitSchema,
-    handle: async ({ handles, mode, timeoutSeconds }, call) => {
-      const query = { handles, mode, timeoutMs: timeoutSeconds * 1_000, asker: call.asker };
-      return tellAwait(await service.await(query, call.signal, reporter(call, timeoutSeconds)));
+    handle: async (input, call) => {
+      const { handles, mode, timeoutSeconds } = input;
+      const start = async () => await Promise.resolve({ handles, notes: [] });
+      const waiting = { tool: 'await', input, mode, timeoutMs: timeoutSeconds * 1_000, start } as const;
+      return await waitAndTell(deps, call, waiting);
     },
   });
 }
 
-function runTool(service: RunService): ToolDefinition {
+function runTool(deps: ToolDeps): ToolDefinition {
   return define({
     name: 'run',
     title: 'Run a sub-agent to its end',
     annotations: starting,
     input: spawnRequestSchema,
     handle: async (input, call) => {
-      const { handle, notes } = await service.spawn(input, call);
-      // Whoever breaks off the call now has learned the handle all the same.
-      await call.progress?.(0, maxWaitSeconds, `${handle}: started`);
-      const { asker } = call;
-      const query = { handles: [handle], mode: 'all', timeoutMs: maxWaitSeconds * 1_000, asker } as const;
-      const outcome = await service.await(query, call.signal, reporter(call, maxWaitSeconds));
-      return withNotes(tellAwait(outcome), notes);
+      const start = async () => {
+        const { handle, notes } = await deps.service.spawn(input, call);
+        // Whoever breaks off the call now has learned the handle all the same.
+        await call.progress?.(0, maxWaitSeconds, `${handle}: started`);
+        return { handles: [handle], notes };
+      };
+      const waiting = { tool: 'run', input, mode: 'all', timeoutMs: maxWaitSeconds * 1_000, start } as const;
+      return await waitAndTell(deps, call, waiting);
     },
   });
 }
 
-function statusTool(service: RunService): ToolDefinition {
+function statusTool({ service }: ToolDeps): ToolDefinition {
   return define({
     name: 'status',
     title: 'See runs',
@@ -148,7 +110,7 @@ function statusTool(service: RunService): ToolDefinition {
   });
 }
 
-function cancelTool(service: RunService): ToolDefinition {
+function cancelTool({ service }: ToolDeps): ToolDefinition {
   return define({
     name: 'cancel',
     title: 'Cancel a run',
@@ -161,7 +123,7 @@ function cancelTool(service: RunService): ToolDefinition {
   });
 }
 
-function approveTool(service: RunService): ToolDefinition {
+function approveTool({ service }: ToolDeps): ToolDefinition {
   return define({
     name: 'approve',
     title: 'Decide a call that waits',
@@ -181,7 +143,7 @@ function approveTool(service: RunService): ToolDefinition {
   });
 }
 
-function toolsTool(service: RunService): ToolDefinition {
+function toolsTool({ service }: ToolDeps): ToolDefinition {
   return define({
     name: 'tools',
     title: 'List tools of sub-agents',
@@ -191,7 +153,7 @@ function toolsTool(service: RunService): ToolDefinition {
   });
 }
 
-function decideTool(service: RunService): ToolDefinition {
+function decideTool({ service }: ToolDeps): ToolDefinition {
   return define({
     name: 'decide',
     title: 'Classify a text',
@@ -202,7 +164,7 @@ function decideTool(service: RunService): ToolDefinition {
 }
 
 /** The order is that of the list that clients see; it never depends on anything. */
-export function defineTools(service: RunService): readonly ToolDefinition[] {
+export function defineTools(deps: ToolDeps): readonly ToolDefinition[] {
   const makers = [spawnTool, awaitTool, runTool, statusTool, cancelTool, approveTool, toolsTool, decideTool];
-  return makers.map((make) => make(service));
+  return makers.map((make) => make(deps));
 }

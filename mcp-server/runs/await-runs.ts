@@ -1,6 +1,7 @@
 /**
  * Waits until one or all of several runs have ended, for a bounded time, and tells how each stands. It
- * waits no longer when all that goes on waits for approval: nothing would ever come of it.
+ * waits no longer when all that goes on waits for approval: nothing would ever come of it. Whoever can put
+ * a question to a person has it end sooner, with the first call to ask about.
  */
 import type { Handle } from '../../contracts/ids.ts';
 import { isFinal } from '../../contracts/run.ts';
@@ -11,6 +12,15 @@ import type { RunReader } from './run-reader.ts';
 import type { RunView } from './run-view.ts';
 import type { RunWatches } from './run-watches.ts';
 
+/** What of approvals ends a wait before its time. */
+export type ApprovalStop =
+  /** All that goes on waits. Patient: only after a while when that is no news. */
+  | { readonly kind: 'all wait'; readonly patient: boolean }
+  /** An approval other than these is open, or all that goes on waits. */
+  | { readonly kind: 'opened'; readonly except: ReadonlySet<string> }
+  /** This one is not open any more. */
+  | { readonly kind: 'decided'; readonly handle: Handle; readonly approvalId: string };
+
 export interface AwaitRequest {
   readonly handles: readonly Handle[];
   /** `all`: until every run has ended; `any`: until one has. */
@@ -18,6 +28,8 @@ export interface AwaitRequest {
   /** Milliseconds to wait at most; 0 only looks. */
   readonly timeoutMs: number;
   readonly asker: Asker;
+  /** Default: patiently, that all wait. */
+  readonly stopAt?: ApprovalStop | undefined;
 }
 
 export interface AwaitProgress {
@@ -58,21 +70,23 @@ export async function awaitRuns(
   const ended = new Map<Handle, RunView>();
   const open = new Set<Handle>();
   let known = true;
+  let opened = false;
+  const { stopAt = { kind: 'all wait', patient: true } } = request;
   for (const view of await deps.reader.readMany(handles, request.asker)) {
     if (isFinal(view.status)) ended.set(view.handle, view);
     else {
       open.add(view.handle);
       known &&= view.status === 'AwaitingApproval';
+      opened ||= stopAt.kind === 'opened' && view.pendingApprovals.some(({ id }) => !stopAt.except.has(id));
     }
   }
-  const enough = (): boolean => open.size === 0 || (request.mode === 'any' && ended.size > 0);
+  const enough = (): boolean => opened || open.size === 0 || (request.mode === 'any' && ended.size > 0);
   if (!enough() && request.timeoutMs > 0) {
     const waiting = new AbortScope(signal);
     const ticker =
       report === undefined ? null : startTicker(deps, { handles, open, ended, asker: request.asker }, report);
     const timer = setTimeout(() => waiting.abort(), request.timeoutMs);
-    deps.looks
-      .untilAllWait(open, { asker: request.asker, known }, waiting.signal)
+    untilStopped(deps.looks, stopAt, { open, asker: request.asker, known }, waiting.signal)
       .then(() => waiting.abort())
       .catch(() => undefined);
     try {
@@ -93,6 +107,22 @@ export async function awaitRuns(
   const runs = handles.flatMap((handle) => ended.get(handle) ?? []);
   const finished = runs.filter((run) => isFinal(run.status)).length;
   return { done: request.mode === 'any' ? finished > 0 : finished === runs.length, runs };
+}
+
+async function untilStopped(
+  looks: ApprovalLooks,
+  stopAt: ApprovalStop,
+  { open, asker, known }: { open: ReadonlySet<Handle>; asker: Asker; known: boolean },
+  signal: AbortSignal,
+): Promise<void> {
+  switch (stopAt.kind) {
+    case 'all wait':
+      return await looks.untilAllWait(open, { asker, known: known && stopAt.patient }, signal);
+    case 'opened':
+      return await looks.untilOpened(open, { asker, except: stopAt.except }, signal);
+    case 'decided':
+      return await looks.untilDecided(stopAt, asker, signal);
+  }
 }
 
 /** Resolves when all have ended or waiting is over; rejects when one cannot be watched. */

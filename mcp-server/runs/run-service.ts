@@ -8,15 +8,25 @@ import type { ToolListing } from '../../contracts/tool-listing.ts';
 import { ApprovalLooks, type ApprovalLooksOptions } from './approval-looks.ts';
 import { approveRun, type ApproveOutcome } from './approve-run.ts';
 import type { Asker } from './asker.ts';
-import { awaitRuns, type AwaitOutcome, type AwaitProgress } from './await-runs.ts';
+import { awaitRuns, type ApprovalStop, type AwaitOutcome, type AwaitProgress } from './await-runs.ts';
 import { CallerLimit } from './caller-limit.ts';
 import { cancelRun, type CancelOutcome } from './cancel-run.ts';
 import { listRuns, type RunList } from './list-runs.ts';
+import { lookAtRuns } from './look-at-runs.ts';
+import { pageOfRuns, type RunPage, type RunPageRequest } from './page-of-runs.ts';
+import { PoolClient, poolFor, type PoolView } from './pool-client.ts';
 import { ProxyClient } from './proxy-client.ts';
 import { parseHandle, RunReader, unknownHandle } from './run-reader.ts';
 import { withWholeArguments } from './read-approvals.ts';
 import { withBudgets, withSeen } from './read-budgets.ts';
+import {
+  readMessages,
+  transcriptPage,
+  type TranscriptPage,
+  type TranscriptRequest,
+} from './read-transcript.ts';
 import { readFamily, type RunFamily } from './run-family.ts';
+import { RunFeed, type FeedListener, type RunFeedOptions } from './run-feed.ts';
 import type { RunView } from './run-view.ts';
 import { RunWatches } from './run-watches.ts';
 import { SharedRead } from './shared-read.ts';
@@ -25,12 +35,15 @@ import type { SpawnRequest } from './spawn-request.ts';
 import { TemporalLink, type TemporalSettings } from './temporal-link.ts';
 import { createToolListing } from './tool-listing.ts';
 import { TreeClient } from './tree-client.ts';
+import { treeOfRuns, type RunTree } from './tree-of-runs.ts';
 import { UserFault } from './user-fault.ts';
 
 export interface RunServiceConfig {
   readonly temporal: TemporalSettings;
   readonly taskQueue: string;
   readonly proxyUrl: string;
+  /** Root of the scheduler, which knows the pool; null or absent: nobody can be asked about it. */
+  readonly schedulerUrl?: string | null | undefined;
   /** What the services send to each other; null or absent: nothing. */
   readonly token?: string | null | undefined;
   /** Milliseconds a call to Temporal may take, all its retries together. */
@@ -45,6 +58,10 @@ export interface RunServiceConfig {
   readonly progressMs?: number | undefined;
   /** How a wait notices that nothing goes on without a decision. */
   readonly approvalLooks?: ApprovalLooksOptions | undefined;
+  /** How those who listen to changes are told. */
+  readonly feed?: RunFeedOptions | undefined;
+  /** Milliseconds a worker has to tell a transcript. Default 10 s. */
+  readonly transcriptMs?: number | undefined;
 }
 
 /** Runs are named by text as it came in; what is not a known handle is a UserFault. */
@@ -53,6 +70,8 @@ export interface AwaitQuery {
   readonly mode: 'all' | 'any';
   readonly timeoutMs: number;
   readonly asker: Asker;
+  /** What of approvals ends the wait. `opened` also gets their arguments in full, to show them to somebody. */
+  readonly stopAt?: ApprovalStop | undefined;
 }
 
 /** One run and what belongs to it. */
@@ -71,6 +90,14 @@ export interface RunService {
   ): Promise<AwaitOutcome>;
   status(handle: string, asker: Asker): Promise<RunStanding>;
   list(asker: Asker): Promise<RunList>;
+  /** Runs that the asker may see, filtered. */
+  page(request: RunPageRequest, asker: Asker): Promise<RunPage>;
+  transcript(handle: string, request: TranscriptRequest, asker: Asker): Promise<TranscriptPage>;
+  /** The tree that the run belongs to. */
+  tree(handle: string, asker: Asker): Promise<RunTree>;
+  pool(asker: Asker): Promise<PoolView>;
+  /** @returns what ends it; see {@link RunFeed.join}. */
+  listen(listener: FeedListener, after: string | null): Promise<() => void>;
   cancel(handle: string, reason: string | undefined, asker: Asker): Promise<CancelOutcome>;
   /** @param approvalId absent: the only open one. */
   approve(
@@ -110,15 +137,21 @@ export function createRunService(config: RunServiceConfig): RunService {
     idleMs: config.treeIdleMs ?? treeIdleMs,
     limitMs: config.temporalCallMs ?? treeLimitMs,
   });
+  const pool = new PoolClient(config.schedulerUrl ?? null, config.token ?? null);
+  const feed = new RunFeed(
+    { look: (sinceMs) => lookAtRuns(temporal, sinceMs), pool: () => pool.status() },
+    config.feed,
+  );
   const limit = new CallerLimit(temporal, config.maxRunning ?? defaultMaxRunning);
   const spawnDeps = { temporal, reader, taskQueue, models, toolListing, trees, limit };
   return {
     spawn: (request, origin) => spawnRun(spawnDeps, request, origin),
-    await: async (query, signal, report) =>
-      await withBudgetsOf(
-        temporal,
-        await awaitRuns(awaitDeps, { ...query, handles: parseHandles(query.handles) }, signal, report),
-      ),
+    async await(query, signal, report) {
+      const request = { ...query, handles: parseHandles(query.handles) };
+      const outcome = await awaitRuns(awaitDeps, request, signal, report);
+      const isToBeShown = query.stopAt?.kind === 'opened';
+      return await withBudgetsOf(temporal, isToBeShown ? await withArgumentsOf(temporal, outcome) : outcome);
+    },
     async status(handle, asker) {
       const found = await withWholeArguments(temporal, await reader.read(parseHandle(handle), asker));
       const [[run = found], family] = await Promise.all([
@@ -128,6 +161,15 @@ export function createRunService(config: RunServiceConfig): RunService {
       return { run: { ...run, budget: withSeen(run.budget, family.subtree) }, family };
     },
     list: (asker) => listRuns(temporal, asker.caller),
+    page: (request, asker) => pageOfRuns(temporal, request, asker),
+    async transcript(handle, request, asker) {
+      const { handle: known } = await reader.read(parseHandle(handle), asker);
+      return transcriptPage(await readMessages(temporal, known, config.transcriptMs), request);
+    },
+    tree: async (handle, asker) =>
+      await treeOfRuns({ temporal, reader }, await reader.read(parseHandle(handle), asker), asker),
+    pool: async (asker) => poolFor(await pool.status(), asker),
+    listen: (listener, after) => feed.join(listener, after),
     cancel: async (handle, reason, asker) =>
       await cancelRun({ temporal, reader, trees }, parseHandle(handle), reason, asker),
     approve: async (handle, allow, approvalId, asker) =>
@@ -140,12 +182,20 @@ export function createRunService(config: RunServiceConfig): RunService {
     decide: (request, asker, signal) => proxy.decide(request, asker, signal),
     watchedRuns: () => watches.size,
     temporalFault: () => readiness.get(),
-    close: () => temporal.close(),
+    async close() {
+      feed.close();
+      await temporal.close();
+    },
   };
 }
 
 async function withBudgetsOf(temporal: TemporalLink, outcome: AwaitOutcome): Promise<AwaitOutcome> {
   return { ...outcome, runs: await withBudgets(temporal, outcome.runs) };
+}
+
+async function withArgumentsOf(temporal: TemporalLink, outcome: AwaitOutcome): Promise<AwaitOutcome> {
+  const runs = outcome.runs.map(async (run) => await withWholeArguments(temporal, run));
+  return { ...outcome, runs: await Promise.all(runs) };
 }
 
 /** Names every text that is no handle at once, so that one answer is enough to mend the call. */

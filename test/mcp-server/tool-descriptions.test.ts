@@ -4,7 +4,10 @@ import type { RunService } from '../../mcp-server/runs/run-service.ts';
 import { defineTools } from '../../mcp-server/mcp/tool-definitions.ts';
 import { descriptions, serverInstructions } from '../../mcp-server/mcp/tool-descriptions.ts';
 
-const tools = defineTools({} as RunService);
+const tools = defineTools({
+  service: {} as RunService,
+  states: { mint: async () => await Promise.resolve('') },
+});
 
 describe('the tools as clients see them', () => {
   it('have the documented names, in the documented order', () => {

@@ -1,0 +1,42 @@
+/** A tool and one call of it, as the handlers of tools see them. Free of transports and eras. */
+import type { InputRequiredResult } from '@modelcontextprotocol/server';
+import type { z } from 'zod';
+import type { Asker } from '../runs/asker.ts';
+import type { RunService } from '../runs/run-service.ts';
+import type { ClientAsking } from './ask-client.ts';
+import type { RequestStates } from './request-state.ts';
+import type { ToolAnswer } from './run-text.ts';
+
+/** One call of a tool, as its handler sees it. */
+export interface ToolCall {
+  readonly asker: Asker;
+  /** Aborted when the client cancels the call or has gone. */
+  readonly signal: AbortSignal;
+  readonly traceparent?: string | undefined;
+  /** Absent when the client did not ask for progress. */
+  readonly progress?:
+    | ((elapsedSeconds: number, totalSeconds: number, message: string) => Promise<void>)
+    | undefined;
+  /** How the person behind the client can be asked something; absent: not at all. */
+  readonly asking?: ClientAsking | undefined;
+  /** A call that was answered with questions, made again: what it was given along, verified, and the answers. */
+  readonly retry?:
+    | { readonly state: unknown; readonly answers: Readonly<Record<string, unknown>> }
+    | undefined;
+}
+
+/** What the tools stand on. */
+export interface ToolDeps {
+  readonly service: RunService;
+  readonly states: Pick<RequestStates, 'mint'>;
+}
+
+export interface ToolDefinition {
+  readonly name: string;
+  readonly title: string;
+  readonly description: string;
+  readonly annotations: Readonly<Record<string, boolean>>;
+  readonly input: z.ZodType;
+  /** @param input as parsed by `input`. */
+  handle(input: unknown, call: ToolCall): Promise<ToolAnswer | InputRequiredResult>;
+}
