@@ -104,7 +104,9 @@ function refusal(error: unknown, { handle }: RunView): unknown {
     return new UserFault('busy', words, cause);
   }
   const failure = failureOf(error);
-  return failure === null ? error : new UserFault('invalid', `${handle}: ${failure.message}`, cause);
+  if (failure === null) return error;
+  const kind = failure.type === approvalFailureTypes.unknown ? 'not-found' : 'invalid';
+  return new UserFault(kind, `${handle}: ${failure.message}`, cause);
 }
 
 /** For a run in which nothing waits: the decision of `id`, or the latest one. */

@@ -53,7 +53,7 @@ export async function readFamily(
 }
 
 /** Newest first, as Temporal lists them. */
-async function listTree(temporal: TemporalLink, root: Handle): Promise<RunView[]> {
+export async function listTree(temporal: TemporalLink, root: Handle): Promise<RunView[]> {
   // A long run has several executions; the last one stands for all of them.
   const query = [
     `WorkflowType = '${workflowTypes.agentRun}'`,
@@ -89,7 +89,7 @@ export function subtreeOf(listed: readonly RunView[], top: Handle): RunView[] {
 }
 
 /** A list lags behind: what it says of runs at work is asked for once more. */
-async function refreshed(reader: RunReader, runs: readonly RunView[]): Promise<RunView[]> {
+export async function refreshed(reader: RunReader, runs: readonly RunView[]): Promise<RunView[]> {
   const fresh = [...runs];
   const atWork = runs.flatMap((run, index) => (isFinal(run.status) ? [] : [{ run, index }]));
   for (let from = 0; from < atWork.length; from += sideBySide) {
