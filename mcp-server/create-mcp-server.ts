@@ -1,7 +1,7 @@
 /**
- * The service: `/mcp` for MCP clients, `/metrics`, `/healthz`, `/readyz`. It starts without Temporal,
- * worker and proxy; `/readyz` and the tools say what is missing. On loopback it answers only requests
- * that name a loopback host and come from no foreign web page.
+ * The service: `/mcp` for MCP clients, `/api` for the page and the command line, `/metrics`, `/healthz`,
+ * `/readyz`. It starts without Temporal, worker and proxy; `/readyz` and the tools say what is missing. On
+ * loopback it answers only requests that name a loopback host and come from no foreign web page.
  */
 import type { ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -15,10 +15,13 @@ import fastify, { type FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { openAccess, type Access } from '../auth/access.ts';
 import { tokenName } from '../auth/grant.ts';
+import { addRunApi } from './api/add-run-api.ts';
+import type { EventStreamOptions } from './api/event-stream.ts';
 import { addDoor } from './door.ts';
 import type { SessionLimits } from './mcp/legacy-sessions.ts';
 import { createMcpEndpoint, maxBodyBytes, type McpEndpoint } from './mcp/mcp-endpoint.ts';
 import { createMetrics } from './metrics.ts';
+import { packageVersion } from './runs/package-version.ts';
 import { createRunService, type RunService, type RunServiceConfig } from './runs/run-service.ts';
 import { createServerFactory, type RequestOrigin } from './mcp/server-factory.ts';
 
@@ -27,6 +30,7 @@ export interface McpServerConfig extends Omit<RunServiceConfig, 'token'> {
   /** 0: any free one. */
   readonly port: number;
   readonly sessionLimits?: SessionLimits | undefined;
+  readonly eventStreams?: EventStreamOptions | undefined;
   /** Milliseconds between two looks for sessions that have expired. Default 30 seconds. */
   readonly sessionSweepMs?: number | undefined;
 }
@@ -74,6 +78,8 @@ export async function createMcpServer(
   guardLoopback(app, config.host);
   addDoor(app, access, logger);
   serveMcp(app, endpoint, origins, logger);
+  const facts = { version: packageVersion, temporalNamespace: config.temporal.namespace };
+  const api = addRunApi(app, { service, logger, facts, events: config.eventStreams });
   serveProbes(app, service);
   app.get('/metrics', async (_, reply) => {
     reply.type(metrics.registry.contentType);
@@ -86,6 +92,7 @@ export async function createMcpServer(
   sweep.unref();
   const close = async (): Promise<void> => {
     clearInterval(sweep);
+    api.drain();
     await factory.drain();
     await endpoint.close();
     await app.close();

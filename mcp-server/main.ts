@@ -23,6 +23,7 @@ async function main(): Promise<void> {
       taskQueue,
       maxRunning: settings.maxRunning,
       proxyUrl: settings.proxyUrl ?? `http://${host}:${ports.proxy}`,
+      schedulerUrl: settings.schedulerUrl ?? `http://${host}:${ports.scheduler}`,
     },
     { logger, access },
   );

@@ -2,7 +2,6 @@
  * Makes an MCP server with all tools, the same for every era and transport: one per request for
  * 2026-07-28, one per session before, one per process over stdio.
  */
-import { readFileSync } from 'node:fs';
 import {
   CLIENT_INFO_META_KEY,
   McpServer,
@@ -14,6 +13,7 @@ import { z } from 'zod';
 import { openGrant, type Admitted } from '../../auth/grant.ts';
 import { answerCall, toolError } from './answer-call.ts';
 import { askerOf } from '../runs/asker.ts';
+import { packageVersion } from '../runs/package-version.ts';
 import { clientAskingOf } from './ask-client.ts';
 import { callerOf } from './caller.ts';
 import { CallsInProgress } from './calls-in-progress.ts';
@@ -44,10 +44,6 @@ export interface FactoryDeps {
   readonly stateKey: StateKeySource;
 }
 
-const packageSchema = z.object({ version: z.string() });
-const packageUrl = new URL('../../package.json', import.meta.url);
-const { version } = packageSchema.parse(JSON.parse(readFileSync(packageUrl, 'utf8')));
-
 /** The list of tools changes only with a new version. */
 const toolListHint = { ttlMs: 3_600_000, cacheScope: 'public' } as const;
 
@@ -71,7 +67,7 @@ export function createServerFactory(deps: FactoryDeps): ServerFactory {
   const calls = new CallsInProgress();
   const make = (): McpServer => {
     const server = new McpServer(
-      { name: 'fermata', title: 'fermata', version },
+      { name: 'fermata', title: 'fermata', version: packageVersion },
       {
         capabilities: { tools: { listChanged: false } },
         instructions: serverInstructions,

@@ -218,10 +218,11 @@ export class RunFeed {
 
 const stoppingWords = 'this server is stopping; listen again in a moment, at another one or at this one';
 
-/** How long turns have been held changes all the time, and is no news. */
+/** How long turns have been held, and what single runs do, changes all the time, and is no news. */
 function keyOf({ status, fault }: PoolNews): string {
   if (status === null) return fault;
-  return JSON.stringify({ ...status, held: status.held.map(({ oldestMs: _oldestMs, ...rest }) => rest) });
+  const held = status.held.map(({ oldestMs: _oldestMs, ...rest }) => rest);
+  return JSON.stringify({ ...status, held, runs: [] });
 }
 
 function tell(listener: FeedListener, event: FeedEvent): void {

@@ -114,6 +114,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     temporal: { address: options.temporalAddress, namespace: 'default' },
     taskQueue,
     proxyUrl: proxy.url,
+    schedulerUrl: scheduler.url,
     progressMs: 50,
   };
   const startServer = async (over: Partial<McpServerConfig> = {}): Promise<McpServerHandle> =>
