@@ -5,6 +5,7 @@ import { withServiceToken } from '../auth/access.ts';
 import { closeInReverse, type Closable } from './close-in-reverse.ts';
 import { startChild, type RunningChild } from './child-process.ts';
 import type { RunningServices, ServicesOptions } from './embedded-services.ts';
+import { nodeFlags } from './node-flags.ts';
 
 /** Beyond the time that turns in flight get. */
 const stopMarginMs = 10_000;
@@ -35,7 +36,8 @@ export async function startServiceProcesses(options: ServicesOptions): Promise<R
     const child = await startChild({
       name,
       command: process.execPath,
-      args: ['--import', 'tsx', join(root, entry)],
+      // No turn passes through the MCP server, and many waits at once should cost it little memory.
+      args: [...(name === 'mcp-server' ? [] : nodeFlags), '--import', 'tsx', join(root, entry)],
       environment: { ...environment, ...extra },
       logPath: join(stateDir, 'logs', `${name}.log`),
       ready: /ready\b.*?(https?:\/\/\S+)/,

@@ -3,25 +3,19 @@
  * stops everything in order; this process ends when that one has.
  */
 import { spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ensurePackages } from './ensure-packages.mjs';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
+/** @type {string[]} */
+const nodeFlags = JSON.parse(readFileSync(join(root, 'cli', 'node-flags.json'), 'utf8'));
 ensurePackages(root);
 
 const child = spawn(
   process.execPath,
-  [
-    // Short-lived objects of many turns at once fit in: fewer of them are moved, and fewer times.
-    '--max-semi-space-size=64',
-    '--min-semi-space-size=32',
-    '--import',
-    'tsx',
-    join(root, 'cli', 'main.ts'),
-    'up',
-    ...process.argv.slice(2),
-  ],
+  [...nodeFlags, '--import', 'tsx', join(root, 'cli', 'main.ts'), 'up', ...process.argv.slice(2)],
   {
     cwd: root,
     stdio: 'inherit',

@@ -5,6 +5,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { closeInReverse, type Closable } from '../../../cli/close-in-reverse.ts';
+import { nodeFlags } from '../../../cli/node-flags.ts';
 import { readyUrl, startProcess, type RunningProcess } from '../processes.ts';
 import { untilAnswering } from './answers.ts';
 import type { ArmSite, RunningArm } from './arm.ts';
@@ -21,7 +22,7 @@ function replicaAt(engineUrl: string, maxConcurrent?: number): object {
 
 export async function startFermata(site: ArmSite): Promise<RunningArm> {
   const config = JSON.stringify({ pool: [replicaAt(site.engineUrl)] });
-  return await startOneProcess(site, 'fermata', onePiece, config);
+  return await startOneProcess(site, 'fermata', { entry: onePiece, argument: config, nodeArgs: nodeFlags });
 }
 
 export interface FermataOptions {
@@ -54,7 +55,7 @@ export async function startFermataProcesses(
     const started = await startProcess({
       name: `fermata-${name}`,
       command: process.execPath,
-      args: [...(options.nodeArgs ?? []), ...loader, join(root, entry)],
+      args: [...nodeFlags, ...(options.nodeArgs ?? []), ...loader, join(root, entry)],
       environment: { ...site.environment, ...own, ...options.environment?.(name) },
       workDir: site.workDir,
     });

@@ -3,20 +3,26 @@ import { readyUrl, startProcess } from '../processes.ts';
 import { untilAnswering } from './answers.ts';
 import type { ArmName, ArmSite, RunningArm } from './arm.ts';
 
+export interface OneProcess {
+  /** Path of the program. */
+  readonly entry: string;
+  readonly argument: string;
+  /** Flags for Node, as its users have them. */
+  readonly nodeArgs?: readonly string[];
+}
+
 /** The folder it runs in is not the checkout, where `tsx` alone could be resolved. */
 export const loader = ['--import', import.meta.resolve('tsx')];
 
-/** @param entry path of the program. */
 export async function startOneProcess(
   site: ArmSite,
   name: ArmName,
-  entry: string,
-  argument: string,
+  { entry, argument, nodeArgs = [] }: OneProcess,
 ): Promise<RunningArm> {
   const started = await startProcess({
     name,
     command: process.execPath,
-    args: [...loader, entry, argument],
+    args: [...nodeArgs, ...loader, entry, argument],
     environment: site.environment,
     workDir: site.workDir,
   });
