@@ -22,7 +22,7 @@ The run is stored before spawn answers. It survives restarts and goes on when yo
 
 mode "all" (default) returns when every run has ended, "any" as soon as one has, so you can use its answer while the others go on.
 
-Returns for each run: status (Running, AwaitingApproval, Completed, Failed, Cancelled), result when it completed, otherwise reason and the partial text, and counts of tool calls and tokens. When timeoutSeconds pass first, it returns done: false and the runs go on: call await again with the same handles. Nothing is lost, and ended runs may be awaited again at any time. When every run that has not ended waits for approval of a tool call (pendingApprovals), it returns done: false early: decide with approve, then await again. Long results are cut in the middle, with a note; to get less, ask the sub-agent for a shorter answer.`,
+Returns for each run: status (Running, AwaitingApproval, Completed, Failed, Cancelled), result when it completed, otherwise reason and the partial text, and counts of tool calls and tokens. When timeoutSeconds pass first, it returns done: false and the runs go on: call await again with the same handles. Nothing is lost, and ended runs may be awaited again at any time. When a tool call waits for approval, the user is asked in a form if your client can show one, and the wait goes on with the answer. If it cannot, and every run that has not ended waits (pendingApprovals), it returns done: false early: decide with approve, then await again. Long results are cut in the middle, with a note; to get less, ask the sub-agent for a shorter answer.`,
 
   run: `Starts one sub-agent and waits for its answer in the same call: spawn and await in one. Use it for a single task whose answer you need before you go on. For several independent tasks use spawn for each and then one await; they run side by side.
 
@@ -34,7 +34,7 @@ Arguments are those of spawn. Returns what await returns, for at most 10 minutes
 
   approve: `Decides a tool call of a sub-agent that waits for the user: allow true makes the call, once, with exactly the arguments shown; allow false declines it, and the sub-agent goes on without it. Calls of destructive tools wait, and calls of tools named in approveTools of spawn.
 
-Use it when await or status shows pendingApprovals. Ask the user first, with the tool and its arguments, unless you were told what to decide. Pass the approvalId you were shown; without it the only call that waits is meant, and when several wait you get their list. Then await goes on as before.
+Use it when await or status shows pendingApprovals; where your client can show forms, await and run have asked the user already, and there is nothing to do. Ask the user first, with the tool and its arguments, unless you were told what to decide. Pass the approvalId you were shown; without it the only call that waits is meant, and when several wait you get their list. Then await goes on as before.
 
 A call is decided once. If somebody else was faster you are told what was decided and by whom, and your answer changes nothing. A call waits as long as it takes, for days and across restarts; to end it without a decision, cancel the run.`,
 
