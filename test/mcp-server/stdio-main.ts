@@ -5,7 +5,13 @@ import { serveStdio } from '../../mcp-server/stdio.ts';
 const [address = '', taskQueue = '', proxyUrl = ''] = process.argv.slice(2);
 const logger = pino({ level: 'debug' }, pino.destination(2));
 const server = serveStdio(
-  { temporal: { address, namespace: 'default' }, taskQueue, proxyUrl, progressMs: 50 },
+  {
+    temporal: { address, namespace: 'default' },
+    taskQueue,
+    proxyUrl,
+    progressMs: 50,
+    approvalLooks: { everyMs: 100 },
+  },
   { logger },
 );
 await server.closed;
