@@ -11,6 +11,7 @@ const handle = (number: number): Handle => `run_${number}` as Handle;
 /** Runs whose status the test changes, and the looks at them; `onLook` is told of each before it is answered. */
 function runsOf(statuses: readonly (RunStatus | 'gone')[]) {
   const current = [...statuses];
+  const pending = new Map<number, string[]>();
   const looks: number[] = [];
   let onLook = (_look: number): void => undefined;
   const find = (async (run: Handle) => {
@@ -19,13 +20,16 @@ function runsOf(statuses: readonly (RunStatus | 'gone')[]) {
     onLook(looks.length);
     const status = current[index];
     if (status === 'gone') throw new Error('Temporal does not answer');
-    return status === undefined ? null : { view: { status }, memo: {} };
+    if (status === undefined) return null;
+    const pendingApprovals = (pending.get(index) ?? []).map((id) => ({ id }));
+    return { view: { handle: run, status, pendingApprovals }, memo: {} };
   }) as unknown as RunReader['find'];
   return {
     looks,
     reader: { find },
     open: new Set(statuses.map((_, index) => handle(index))),
     set: (index: number, status: RunStatus | 'gone') => (current[index] = status),
+    ask: (index: number, ...ids: string[]) => pending.set(index, ids),
     onLook: (listener: (look: number) => void) => (onLook = listener),
   };
 }
@@ -81,5 +85,82 @@ describe('waiting for runs of which some wait for approval', () => {
     const endless = new ApprovalLooks(moved.reader, { everyMs: 1, patienceMs: 600_000 });
     await endless.untilAllWait(moved.open, { asker, known: true }, new AbortController().signal);
     expect(moved.looks).toHaveLength(4);
+  });
+});
+
+describe('waiting for the next call to ask about', () => {
+  const signal = new AbortController().signal;
+
+  it('ends with a new one in any of the runs, each of which is looked at in turn, ten in a round', async () => {
+    const runs = runsOf(Array.from({ length: 25 }, () => 'Running' as const));
+    runs.ask(3, 'known');
+    runs.onLook((look) => {
+      if (look === 60) runs.ask(17, 'known', 'new');
+    });
+    const looks = new ApprovalLooks(runs.reader, { everyMs: 1 });
+    await looks.untilOpened(runs.open, { asker, except: new Set(['known']) }, signal);
+    const once = Array.from({ length: 25 }, (_, index) => index);
+    expect(runs.looks.slice(0, 50)).toEqual([...once, ...once]);
+    // The third time around it has come to run 17 after the sixtieth look.
+    expect(runs.looks.at(-1)).toBeGreaterThanOrEqual(17);
+    expect(runs.looks.length).toBeLessThanOrEqual(75);
+  });
+
+  it('ends when all wait for what is known already, and not before', async () => {
+    const runs = runsOf(['AwaitingApproval', 'gone', 'Running']);
+    runs.ask(0, 'known');
+    runs.onLook((look) => {
+      if (look === 9) runs.set(1, 'AwaitingApproval');
+      if (look === 20) runs.set(2, 'AwaitingApproval');
+    });
+    const looks = new ApprovalLooks(runs.reader, { everyMs: 1 });
+    await looks.untilOpened(runs.open, { asker, except: new Set(['known']) }, signal);
+    expect(runs.looks.length).toBeGreaterThanOrEqual(20);
+    expect(runs.looks.length).toBeLessThanOrEqual(24);
+  });
+
+  it('does not count a run that has ended meanwhile', async () => {
+    const runs = runsOf(['AwaitingApproval', 'Running']);
+    runs.onLook((look) => {
+      if (look === 6) runs.open.delete(handle(1));
+    });
+    const looks = new ApprovalLooks(runs.reader, { everyMs: 1 });
+    await looks.untilOpened(runs.open, { asker, except: new Set() }, signal);
+    expect(runs.looks.length).toBeLessThanOrEqual(8);
+  });
+
+  it('makes fifty looks a second at most, however many wait', async () => {
+    const statuses = Array.from({ length: 10 }, () => 'Running' as const);
+    const runs = runsOf(statuses);
+    const stop = new AbortController();
+    const looks = new ApprovalLooks(runs.reader, { everyMs: 1 });
+    const startedMs = performance.now();
+    const waits = Array.from({ length: 6 }, async () => {
+      await looks.untilOpened(runs.open, { asker, except: new Set() }, stop.signal);
+    });
+    runs.onLook((look) => {
+      if (look === 60) stop.abort(new Error('enough'));
+    });
+    await Promise.allSettled(waits);
+    // Six waits of ten looks: a round of each in 1.2 seconds, but the first has begun when it was alone.
+    expect(performance.now() - startedMs).toBeGreaterThan(900);
+  });
+});
+
+describe('waiting for one decision', () => {
+  it('ends when the approval is not open any more, and not while the run cannot be read', async () => {
+    const runs = runsOf(['AwaitingApproval']);
+    runs.ask(0, 'this', 'other');
+    runs.onLook((look) => {
+      if (look === 3) runs.set(0, 'gone');
+      if (look === 6) {
+        runs.set(0, 'AwaitingApproval');
+        runs.ask(0, 'other');
+      }
+    });
+    const looks = new ApprovalLooks(runs.reader, { everyMs: 1 });
+    const { signal } = new AbortController();
+    await looks.untilDecided({ handle: handle(0), approvalId: 'this' }, asker, signal);
+    expect(runs.looks).toHaveLength(6);
   });
 });
