@@ -67,7 +67,8 @@ export const errorCodes = {
   cross_site: {
     status: 403,
     type: 'permission_error',
-    meaning: 'A web page of another site asks for a change, and no token is set here; set FERMATA_TOKEN.',
+    meaning:
+      'A web page of another site asks, or the host that is named is not this server; open its own page, or set FERMATA_TOKEN.',
   },
   not_found: {
     status: 404,

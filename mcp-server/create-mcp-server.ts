@@ -5,7 +5,6 @@
  */
 import type { ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { localhostHostValidation, localhostOriginValidation } from '@modelcontextprotocol/fastify';
 import {
   toNodeHandler,
   type NodeIncomingMessageLike,
@@ -18,6 +17,7 @@ import { tokenName } from '../auth/grant.ts';
 import { addRunApi } from './api/add-run-api.ts';
 import type { EventStreamOptions } from './api/event-stream.ts';
 import { addDoor } from './door.ts';
+import { guardLoopback } from './guard-loopback.ts';
 import type { SessionLimits } from './mcp/legacy-sessions.ts';
 import { createMcpEndpoint, maxBodyBytes, type McpEndpoint } from './mcp/mcp-endpoint.ts';
 import { createMetrics } from './metrics.ts';
@@ -107,12 +107,6 @@ export async function createMcpServer(
   const { port } = app.server.address() as AddressInfo;
   const host = config.host.includes(':') ? `[${config.host}]` : config.host;
   return { url: `http://${host}:${port}`, port, close };
-}
-
-function guardLoopback(app: FastifyInstance, host: string): void {
-  if (!['127.0.0.1', '::1', 'localhost'].includes(host)) return;
-  app.addHook('onRequest', localhostHostValidation());
-  app.addHook('onRequest', localhostOriginValidation());
 }
 
 function serveMcp(

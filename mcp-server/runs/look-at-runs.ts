@@ -7,10 +7,16 @@ import type { TemporalLink } from './temporal-link.ts';
 /** More are left out, those that have been at work or ended for longest first. */
 const maxRuns = 2_000;
 const pageSize = 1_000;
-const limitMs = 10_000;
 
-/** Newest first: those at work before those that have ended. */
-export async function lookAtRuns(temporal: TemporalLink, endedSinceMs: number): Promise<RunView[]> {
+/**
+ * Newest first: those at work before those that have ended.
+ * @param limitMs milliseconds that Temporal may take for a page of it.
+ */
+export async function lookAtRuns(
+  temporal: TemporalLink,
+  endedSinceMs: number,
+  limitMs: number,
+): Promise<RunView[]> {
   const since = new Date(endedSinceMs).toISOString();
   const query = [
     `WorkflowType = '${workflowTypes.agentRun}'`,

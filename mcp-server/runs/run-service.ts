@@ -118,6 +118,7 @@ export interface RunService {
 const modelsKeepMs = 10_000;
 const treeIdleMs = 600_000;
 const treeLimitMs = 30_000;
+const lookMs = 10_000;
 
 /** Connects lazily: a service can be made before Temporal and the proxy are there. */
 export function createRunService(config: RunServiceConfig): RunService {
@@ -139,7 +140,10 @@ export function createRunService(config: RunServiceConfig): RunService {
   });
   const pool = new PoolClient(config.schedulerUrl ?? null, config.token ?? null);
   const feed = new RunFeed(
-    { look: (sinceMs) => lookAtRuns(temporal, sinceMs), pool: () => pool.status() },
+    {
+      look: (sinceMs) => lookAtRuns(temporal, sinceMs, Math.min(lookMs, config.temporalCallMs ?? lookMs)),
+      pool: () => pool.status(),
+    },
     config.feed,
   );
   const limit = new CallerLimit(temporal, config.maxRunning ?? defaultMaxRunning);
