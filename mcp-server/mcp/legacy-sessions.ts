@@ -5,11 +5,13 @@
  * kept: a client whose session is gone gets 404 and starts anew, and its handles stay valid.
  */
 import { randomUUID } from 'node:crypto';
+import { setImmediate as turnOfTheLoop } from 'node:timers/promises';
 import {
   isInitializeRequest,
   WebStandardStreamableHTTPServerTransport,
   type McpServer,
 } from '@modelcontextprotocol/server';
+import { z } from 'zod';
 import { bindResponse } from './bound-response.ts';
 
 export interface SessionLimits {
@@ -31,6 +33,19 @@ interface Session {
 }
 
 const sessionHeader = 'mcp-session-id';
+
+const cancelledSchema = z.object({
+  method: z.literal('notifications/cancelled'),
+  params: z.object({ requestId: z.union([z.string(), z.number()]) }),
+});
+
+/** Ids of the calls that a message, or a batch of them, cancels. */
+function cancelledIn(body: unknown): (string | number)[] {
+  return (Array.isArray(body) ? body : [body]).flatMap((message: unknown) => {
+    const parsed = cancelledSchema.safeParse(message);
+    return parsed.success ? [parsed.data.params.requestId] : [];
+  });
+}
 
 function refusal(status: number, code: number, message: string): Response {
   return Response.json({ jsonrpc: '2.0', error: { code, message }, id: null }, { status });
@@ -121,6 +136,7 @@ export class LegacySessions {
     };
     try {
       const response = await session.transport.handleRequest(request, { parsedBody: body });
+      await closeStreams(session, cancelledIn(body));
       return bindResponse(response, request.signal, end);
     } catch (error) {
       end();
@@ -141,4 +157,15 @@ export class LegacySessions {
     this.#sessions.delete(id);
     await session.server.close();
   }
+}
+
+/**
+ * A cancelled call is never answered, so nothing else would end its stream, and the session would count as busy
+ * for as long as it lives.
+ */
+async function closeStreams({ transport }: Session, calls: readonly (string | number)[]): Promise<void> {
+  if (calls.length === 0) return;
+  // The call takes back what it has asked its client first, on the same stream.
+  await turnOfTheLoop();
+  for (const id of calls) transport.closeSSEStream(id);
 }

@@ -125,6 +125,21 @@ describe('sessions', () => {
     expect(sessions.size).toBe(0);
   });
 
+  it('are not busy with a call that its client has cancelled without leaving', async () => {
+    const clock = { now: 0 };
+    const sessions = sessionsOf({ maxSessions: 1, idleMs: 10 }, clock);
+    const id = await open(sessions);
+    const response = await sessions.fetch(...post(hang, id));
+    const params = { requestId: hang.id, reason: 'no more' };
+    const cancelled = { jsonrpc: '2.0', method: 'notifications/cancelled', params };
+    await (await sessions.fetch(...post(cancelled, id))).text();
+    // Its stream ends, without an answer.
+    expect(await response.text()).not.toContain('"id":2');
+    clock.now = 1_000;
+    await sessions.expire();
+    expect(sessions.size).toBe(0);
+  });
+
   it('are bounded: the longest idle one gives way to a new one', async () => {
     const clock = { now: 0 };
     const sessions = sessionsOf({ maxSessions: 2, idleMs: 1_000_000 }, clock);
