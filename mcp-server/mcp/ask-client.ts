@@ -26,11 +26,25 @@ export type ClientAsking =
 const firstWithoutRequests = '2026-07-28';
 /** Milliseconds; who asks sets the bound that counts. */
 const longestMs = 3_600_000;
+const pingMs = 10_000;
 
 /** Forms are what `elicitation` meant before it had modes. */
 const formsSchema = z
   .object({ elicitation: z.looseObject({ form: z.unknown().optional(), url: z.unknown().optional() }) })
   .transform(({ elicitation: { form, url } }) => form !== undefined || url === undefined);
+
+/** Servers that have sent their client a request before. */
+const warm = new WeakSet<McpServer>();
+
+/**
+ * Uses up the first id, which is 0: a client of the old SDK (1.x) takes that for none when it is told that a
+ * request is cancelled, and would leave the first form open. A ping may be sent at any time.
+ */
+function useUpFirstId(server: McpServer, { send }: ServerContext['mcpReq']): void {
+  if (warm.has(server)) return;
+  warm.add(server);
+  send({ method: 'ping' }, { timeout: pingMs }).catch(() => undefined);
+}
 
 function showsForms(capabilities: unknown): boolean {
   const parsed = formsSchema.safeParse(capabilities);
@@ -38,7 +52,8 @@ function showsForms(capabilities: unknown): boolean {
 }
 
 /** null: this client cannot show a form. */
-export function clientAskingOf({ server }: McpServer, { mcpReq }: ServerContext): ClientAsking | null {
+export function clientAskingOf(mcpServer: McpServer, { mcpReq }: ServerContext): ClientAsking | null {
+  const { server } = mcpServer;
   const version = server.getNegotiatedProtocolVersion();
   // Revisions are dates, so they compare as texts.
   if (version !== undefined && version >= firstWithoutRequests) {
@@ -48,8 +63,10 @@ export function clientAskingOf({ server }: McpServer, { mcpReq }: ServerContext)
   if (!showsForms(server.getClientCapabilities())) return null;
   return {
     kind: 'on the stream',
-    // Sent by the call itself, it goes on the stream of the call.
-    ask: async (params, signal) =>
-      await mcpReq.send({ method: 'elicitation/create', params }, { signal, timeout: longestMs }),
+    async ask(params, signal) {
+      useUpFirstId(mcpServer, mcpReq);
+      // Sent by the call itself, it goes on the stream of the call.
+      return await mcpReq.send({ method: 'elicitation/create', params }, { signal, timeout: longestMs });
+    },
   };
 }

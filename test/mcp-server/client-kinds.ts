@@ -1,7 +1,13 @@
 /** The five kinds of client that must all get along with the server, and how each is connected. */
 import { resolve } from 'node:path';
 import type { McpServerHandle } from '../../mcp-server/create-mcp-server.ts';
-import { connectAsking, connectStdio, type AnswerForm, type TestClient } from './mcp-clients.ts';
+import {
+  connectAsking,
+  connectStdio,
+  type AnswerForm,
+  type StdioCommand,
+  type TestClient,
+} from './mcp-clients.ts';
 import { connectRaw } from './raw-client.ts';
 import type { Stack } from './stack.ts';
 
@@ -19,6 +25,13 @@ export function endsTheCall(kind: Kind): boolean {
   return kind === 'SDK 2 modern' || kind === 'raw HTTP';
 }
 
+/** A server of its own for one client, on the runs of `stack`. */
+export function stdioCommand({ config: { temporal, taskQueue, proxyUrl } }: Stack): StdioCommand {
+  const entry = resolve(import.meta.dirname, 'stdio-main.ts');
+  const args = ['--import', 'tsx', entry, temporal.address, taskQueue, proxyUrl];
+  return { command: process.execPath, args, cwd: resolve(import.meta.dirname, '..', '..') };
+}
+
 /** @param answer absent: the client cannot be asked. */
 export async function connectKind(
   kind: Kind,
@@ -29,13 +42,8 @@ export async function connectKind(
   switch (kind) {
     case 'SDK 1 over HTTP':
       return await connectAsking('sdk', url, { answer });
-    case 'SDK 1 over stdio': {
-      const { temporal, taskQueue, proxyUrl } = stack.config;
-      const entry = resolve(import.meta.dirname, 'stdio-main.ts');
-      const args = ['--import', 'tsx', entry, temporal.address, taskQueue, proxyUrl];
-      const cwd = resolve(import.meta.dirname, '..', '..');
-      return await connectStdio({ command: process.execPath, args, cwd }, { answer });
-    }
+    case 'SDK 1 over stdio':
+      return await connectStdio(stdioCommand(stack), { answer });
     case 'SDK 2 modern':
       return await connectAsking('modern', url, { answer });
     case 'SDK 2 legacy':

@@ -108,7 +108,7 @@ describe.each(kinds)('%s', (kind) => {
     await held.held;
     answer = async ({ message, requestedSchema }) => {
       expect(message).toContain('desk__delete_page');
-      expect(message).toContain(JSON.stringify({ page }));
+      expect(message.split('\n')).toContain(JSON.stringify({ page }));
       expect(message).toContain(handles[1]);
       expect(requestedSchema).toMatchObject({ properties: { allow: { type: 'boolean' } } });
       expect(deletions(page)).toBe(0);

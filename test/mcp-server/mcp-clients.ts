@@ -3,6 +3,7 @@
  * packages, over HTTP and over stdio. A client that is given `answer` declares that it shows forms.
  */
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { Client as SdkClient } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport as SdkStdioTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { StreamableHTTPClientTransport as SdkTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
@@ -94,12 +95,42 @@ async function connectSdk(
   }
   await client.connect(transport);
   return {
-    name,
+    name: 'sdk',
     toolNames: async () => (await client.listTools()).tools.map((tool) => tool.name),
     call: async (tool, args = {}, options = {}) =>
       toReply(await client.callTool({ name: tool, arguments: args }, undefined, { timeout, ...options })),
     async close() {
       if (transport instanceof SdkTransport) await transport.terminateSession();
+      await client.close();
+    },
+    drop: () => client.close(),
+  };
+}
+
+/** A client of the new packages, of either era, over whichever transport. */
+async function connectNew(
+  kind: 'modern' | 'legacy',
+  transport: StreamableHTTPClientTransport | StdioClientTransport,
+  { name = `test-${kind}`, answer }: ConnectOptions,
+): Promise<TestClient> {
+  const mode = kind === 'modern' ? { pin: '2026-07-28' } : ('legacy' as const);
+  const capabilities = answer === undefined ? {} : { elicitation: { form: {} } };
+  const client = new Client({ name, version: '1.0.0' }, { versionNegotiation: { mode }, capabilities });
+  if (answer !== undefined) {
+    client.setRequestHandler('elicitation/create', async ({ params }, { mcpReq: { signal } }) => {
+      if (params.mode === 'url') throw new Error('not a form');
+      const { message, requestedSchema } = params;
+      return { ...(await answer({ message, requestedSchema, signal })) };
+    });
+  }
+  await client.connect(transport);
+  return {
+    name: kind,
+    toolNames: async () => (await client.listTools()).tools.map((tool) => tool.name),
+    call: async (tool, args = {}, given = {}) =>
+      toReply(await client.callTool({ name: tool, arguments: args }, { timeout, ...given })),
+    async close() {
+      if (kind === 'legacy' && 'terminateSession' in transport) await transport.terminateSession();
       await client.close();
     },
     drop: () => client.close(),
@@ -114,35 +145,13 @@ export async function connectAsking(
   url: string,
   options: ConnectOptions = {},
 ): Promise<TestClient> {
-  const { name = `test-${kind}`, headers = {}, answer } = options;
+  const { name = `test-${kind}`, headers = {} } = options;
   const address = new URL(url);
   const requestInit = { headers };
   if (kind === 'sdk') {
     return await connectSdk(new SdkTransport(address, { requestInit }), { ...options, name });
   }
-  const mode = kind === 'modern' ? { pin: '2026-07-28' } : ('legacy' as const);
-  const capabilities = answer === undefined ? {} : { elicitation: { form: {} } };
-  const client = new Client({ name, version: '1.0.0' }, { versionNegotiation: { mode }, capabilities });
-  if (answer !== undefined) {
-    client.setRequestHandler('elicitation/create', async ({ params }, { mcpReq: { signal } }) => {
-      if (params.mode === 'url') throw new Error('not a form');
-      const { message, requestedSchema } = params;
-      return { ...(await answer({ message, requestedSchema, signal })) };
-    });
-  }
-  const transport = new StreamableHTTPClientTransport(address, { requestInit });
-  await client.connect(transport);
-  return {
-    name: kind,
-    toolNames: async () => (await client.listTools()).tools.map((tool) => tool.name),
-    call: async (tool, args = {}, given = {}) =>
-      toReply(await client.callTool({ name: tool, arguments: args }, { timeout, ...given })),
-    async close() {
-      if (kind === 'legacy') await transport.terminateSession();
-      await client.close();
-    },
-    drop: () => client.close(),
-  };
+  return await connectNew(kind, new StreamableHTTPClientTransport(address, { requestInit }), options);
 }
 
 export async function connectClient(
@@ -161,7 +170,13 @@ export interface StdioCommand {
   readonly cwd: string;
 }
 
-/** The old package over stdio. */
-export async function connectStdio(command: StdioCommand, options: ConnectOptions = {}): Promise<TestClient> {
-  return await connectSdk(new SdkStdioTransport({ ...command, stderr: 'ignore' }), options);
+/** Over stdio. */
+export async function connectStdio(
+  command: StdioCommand,
+  options: ConnectOptions = {},
+  kind: ClientKind = 'sdk',
+): Promise<TestClient> {
+  const parameters = { ...command, stderr: 'ignore' as const };
+  if (kind === 'sdk') return await connectSdk(new SdkStdioTransport(parameters), options);
+  return await connectNew(kind, new StdioClientTransport(parameters), options);
 }
