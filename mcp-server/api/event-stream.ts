@@ -61,9 +61,10 @@ export class EventStreams {
     };
     const leave = await this.#service.listen(listenerFor(asker, ready, write), after);
     const end = (): void => {
+      // The end of the stream is told of as well.
+      if (!this.#open.delete(end)) return;
       clearInterval(keepAlive);
       clearTimeout(last);
-      this.#open.delete(end);
       leave();
       if (!raw.destroyed && !raw.writableEnded) raw.end();
     };

@@ -24,6 +24,8 @@ export interface StackOptions {
   readonly workflowBundlePath: string;
   /** Who is let in at every door; absent: everyone. */
   readonly access?: Access;
+  /** The model takes images. */
+  readonly images?: boolean;
 }
 
 /** A task whose end the test decides. */
@@ -80,7 +82,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   const engine = keep(await startSimEngine({ timeScale: 0.01, engine: { maxContextTokens: 400_000 } }));
   const tools = keep(await startToolServer({ delayScale: 0.01 }));
   const file = configFileSchema.parse({
-    pool: [{ id: 'sim', url: engine.url, engine: 'vllm' }],
+    pool: [{ id: 'sim', url: engine.url, engine: 'vllm', images: options.images ?? false }],
     tools: { mcpServers: { desk: { url: tools.url } } },
   });
   const { pool, policy, callers } = file;

@@ -125,12 +125,17 @@ export class ApiClient {
     if (response.status !== 200) throw new Error(`HTTP ${response.status}: ${await response.text()}`);
     const events: HeardEvent[] = [];
     let lastId: string | null = after;
+    let onReady = (): void => undefined;
+    const ready = new Promise<void>((resolve) => {
+      onReady = resolve;
+    });
     const parser = createParser({
       onEvent: ({ event, id, data }: EventSourceMessage) => {
         const parsed = JSON.parse(data) as Record<string, unknown>;
         this.checkEvent(event ?? '', parsed);
         if (id !== undefined) lastId = id;
         events.push({ event: event ?? '', id: id ?? null, data: parsed });
+        onReady();
       },
     });
     const read = async (): Promise<void> => {
@@ -138,6 +143,7 @@ export class ApiClient {
       for await (const part of response.body ?? []) parser.feed(decoder.decode(part, { stream: true }));
     };
     const ended = read().catch(() => undefined);
+    await Promise.race([ready, ended]);
     return {
       events,
       lastId: () => lastId,
