@@ -11,6 +11,7 @@ import type { RunService } from '../runs/run-service.ts';
 import { apiAskerOf } from './api-caller.ts';
 import { ApiFault, faultBody, maxBodyBytes, parseFault, toApiFault } from './api-fault.ts';
 import type { ApiAnswer, ApiRoute } from './api-route.ts';
+import { changeRoutes } from './change-routes.ts';
 import { EventStreams, type EventStreamOptions } from './event-stream.ts';
 import { openApiDocument, openApiPath, type DocumentedStream } from './openapi.ts';
 import { poolRoutes, type ServerFacts } from './pool-routes.ts';
@@ -53,7 +54,7 @@ const allMethods: readonly HTTPMethods[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH
 
 export function addRunApi(app: FastifyInstance, { service, logger, facts, events }: RunApiDeps): RunApi {
   const streams = new EventStreams(service, events);
-  const routes = [...runRoutes(service), ...poolRoutes(service, facts)];
+  const routes = [...runRoutes(service), ...changeRoutes(service), ...poolRoutes(service, facts)];
   const document = openApiDocument(routes, eventStream, facts.version);
   app.register((scope, _, done) => {
     readJson(scope);

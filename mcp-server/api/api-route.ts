@@ -3,7 +3,7 @@
  * it. The service is made from these, and so is its OpenAPI document.
  */
 import type { IncomingHttpHeaders } from 'node:http';
-import type { z } from 'zod';
+import { z } from 'zod';
 import type { ErrorCode } from '../../contracts/error-codes.ts';
 import type { Asker } from '../runs/asker.ts';
 
@@ -77,3 +77,7 @@ export function apiRoute<P extends z.ZodObject, Q extends z.ZodObject, B extends
 export function ok(body: unknown): ApiAnswer {
   return { status: 200, body };
 }
+
+export const handleParam = z.object({
+  handle: z.string().describe('Handle of a run: run_ and 22 letters and digits.'),
+});

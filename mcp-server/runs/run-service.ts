@@ -12,22 +12,13 @@ import { awaitRuns, type ApprovalStop, type AwaitOutcome, type AwaitProgress } f
 import { CallerLimit } from './caller-limit.ts';
 import { cancelRun, type CancelOutcome } from './cancel-run.ts';
 import { listRuns, type RunList } from './list-runs.ts';
-import { lookAtRuns } from './look-at-runs.ts';
-import { pageOfRuns, type RunPage, type RunPageRequest } from './page-of-runs.ts';
-import { PoolClient, poolFor, type PoolView } from './pool-client.ts';
 import { ProxyClient } from './proxy-client.ts';
 import { parseHandle, RunReader, unknownHandle } from './run-reader.ts';
 import { withWholeArguments } from './read-approvals.ts';
 import { withBudgets, withSeen } from './read-budgets.ts';
-import {
-  readMessages,
-  transcriptPage,
-  type TranscriptPage,
-  type TranscriptRequest,
-} from './read-transcript.ts';
 import { readFamily, type RunFamily } from './run-family.ts';
-import { RunFeed, type FeedListener, type RunFeedOptions } from './run-feed.ts';
 import type { RunView } from './run-view.ts';
+import { createRunReads, type RunReads, type RunReadsConfig } from './run-reads.ts';
 import { RunWatches } from './run-watches.ts';
 import { SharedRead } from './shared-read.ts';
 import { spawnRun, type SpawnedRun, type SpawnOrigin } from './spawn-run.ts';
@@ -35,19 +26,12 @@ import type { SpawnRequest } from './spawn-request.ts';
 import { TemporalLink, type TemporalSettings } from './temporal-link.ts';
 import { createToolListing } from './tool-listing.ts';
 import { TreeClient } from './tree-client.ts';
-import { treeOfRuns, type RunTree } from './tree-of-runs.ts';
 import { UserFault } from './user-fault.ts';
 
-export interface RunServiceConfig {
+export interface RunServiceConfig extends RunReadsConfig {
   readonly temporal: TemporalSettings;
   readonly taskQueue: string;
   readonly proxyUrl: string;
-  /** Root of the scheduler, which knows the pool; null or absent: nobody can be asked about it. */
-  readonly schedulerUrl?: string | null | undefined;
-  /** What the services send to each other; null or absent: nothing. */
-  readonly token?: string | null | undefined;
-  /** Milliseconds a call to Temporal may take, all its retries together. */
-  readonly temporalCallMs?: number | undefined;
   /** Milliseconds a worker has to list the tools. */
   readonly toolListingMs?: number | undefined;
   /** Runs that one caller may have at work at once. Default 100. */
@@ -58,10 +42,6 @@ export interface RunServiceConfig {
   readonly progressMs?: number | undefined;
   /** How a wait notices that nothing goes on without a decision. */
   readonly approvalLooks?: ApprovalLooksOptions | undefined;
-  /** How those who listen to changes are told. */
-  readonly feed?: RunFeedOptions | undefined;
-  /** Milliseconds a worker has to tell a transcript. Default 10 s. */
-  readonly transcriptMs?: number | undefined;
 }
 
 /** Runs are named by text as it came in; what is not a known handle is a UserFault. */
@@ -80,7 +60,7 @@ export interface RunStanding {
   readonly family: RunFamily;
 }
 
-export interface RunService {
+export interface RunService extends Omit<RunReads, 'close'> {
   spawn(request: SpawnRequest, origin: SpawnOrigin): Promise<SpawnedRun>;
   /** @param report called every ten seconds while it waits. */
   await(
@@ -90,14 +70,6 @@ export interface RunService {
   ): Promise<AwaitOutcome>;
   status(handle: string, asker: Asker): Promise<RunStanding>;
   list(asker: Asker): Promise<RunList>;
-  /** Runs that the asker may see, filtered. */
-  page(request: RunPageRequest, asker: Asker): Promise<RunPage>;
-  transcript(handle: string, request: TranscriptRequest, asker: Asker): Promise<TranscriptPage>;
-  /** The tree that the run belongs to. */
-  tree(handle: string, asker: Asker): Promise<RunTree>;
-  pool(asker: Asker): Promise<PoolView>;
-  /** @returns what ends it; see {@link RunFeed.join}. */
-  listen(listener: FeedListener, after: string | null): Promise<() => void>;
   cancel(handle: string, reason: string | undefined, asker: Asker): Promise<CancelOutcome>;
   /** @param approvalId absent: the only open one. */
   approve(
@@ -118,7 +90,6 @@ export interface RunService {
 const modelsKeepMs = 10_000;
 const treeIdleMs = 600_000;
 const treeLimitMs = 30_000;
-const lookMs = 10_000;
 
 /** Connects lazily: a service can be made before Temporal and the proxy are there. */
 export function createRunService(config: RunServiceConfig): RunService {
@@ -138,17 +109,11 @@ export function createRunService(config: RunServiceConfig): RunService {
     idleMs: config.treeIdleMs ?? treeIdleMs,
     limitMs: config.temporalCallMs ?? treeLimitMs,
   });
-  const pool = new PoolClient(config.schedulerUrl ?? null, config.token ?? null);
-  const feed = new RunFeed(
-    {
-      look: (sinceMs) => lookAtRuns(temporal, sinceMs, Math.min(lookMs, config.temporalCallMs ?? lookMs)),
-      pool: () => pool.status(),
-    },
-    config.feed,
-  );
+  const { close: closeReads, ...reads } = createRunReads({ temporal, reader }, config);
   const limit = new CallerLimit(temporal, config.maxRunning ?? defaultMaxRunning);
   const spawnDeps = { temporal, reader, taskQueue, models, toolListing, trees, limit };
   return {
+    ...reads,
     spawn: (request, origin) => spawnRun(spawnDeps, request, origin),
     async await(query, signal, report) {
       const request = { ...query, handles: parseHandles(query.handles) };
@@ -165,15 +130,6 @@ export function createRunService(config: RunServiceConfig): RunService {
       return { run: { ...run, budget: withSeen(run.budget, family.subtree) }, family };
     },
     list: (asker) => listRuns(temporal, asker.caller),
-    page: (request, asker) => pageOfRuns(temporal, request, asker),
-    async transcript(handle, request, asker) {
-      const { handle: known } = await reader.read(parseHandle(handle), asker);
-      return transcriptPage(await readMessages(temporal, known, config.transcriptMs), request);
-    },
-    tree: async (handle, asker) =>
-      await treeOfRuns({ temporal, reader }, await reader.read(parseHandle(handle), asker), asker),
-    pool: async (asker) => poolFor(await pool.status(), asker),
-    listen: (listener, after) => feed.join(listener, after),
     cancel: async (handle, reason, asker) =>
       await cancelRun({ temporal, reader, trees }, parseHandle(handle), reason, asker),
     approve: async (handle, allow, approvalId, asker) =>
@@ -187,7 +143,7 @@ export function createRunService(config: RunServiceConfig): RunService {
     watchedRuns: () => watches.size,
     temporalFault: () => readiness.get(),
     async close() {
-      feed.close();
+      closeReads();
       await temporal.close();
     },
   };

@@ -78,6 +78,9 @@ describe('a run over the API', () => {
     const handle = String(spawned.body?.['handle']);
     expect([spawned.status, spawned.headers.get('location')]).toEqual([201, `/api/runs/${handle}`]);
     await held.held;
+    expect((await ann.get(`/api/runs/${handle}/timeline`)).body).toMatchObject({
+      spans: [{ kind: 'turn' }, { kind: 'tool' }, { kind: 'turn', outcome: 'running', endedAt: null }],
+    });
     expect((await ann.get(`/api/runs/${handle}`)).body).toMatchObject({
       status: 'Running',
       phase: 'model turn 2',
@@ -136,6 +139,18 @@ describe('a run over the API', () => {
     expect(full.body).toMatchObject({ nextOffset: 1, entries: [{ cutFromBytes: null }] });
     expect(JSON.stringify(full.body).length).toBeGreaterThan(30_000);
     expect(JSON.stringify(full.body)).not.toContain('iVBORw0KGgo');
+    const timeline = await ann.get(`/api/runs/${handle}/timeline`);
+    const spans = timeline.body?.['spans'] as Record<string, unknown>[];
+    expect(spans.map(({ kind }) => kind)).toEqual(['turn', 'tool', 'turn', 'tool', 'turn']);
+    expect(spans[0]).toMatchObject({
+      turn: 1,
+      outcome: 'ok',
+      attempts: 1,
+      calls: ['desk__picture'],
+      heldMs: expect.any(Number),
+    });
+    expect(spans[1]).toMatchObject({ tool: 'desk__picture', outcome: 'ok', callId: calledIds[0] });
+    expect(JSON.stringify(timeline.body)).not.toContain('iVBORw0KGgo');
   });
 
   it('has a tree with totals, and a cancel ends it and all below it', async () => {
@@ -204,6 +219,14 @@ describe('a run over the API', () => {
         status: 'Completed',
         decidedApprovals: [accepted],
       });
+      const { body } = await ann.get(`/api/runs/${handle}/timeline`);
+      const { allow: allowed } = accepted as { allow: boolean };
+      expect(body?.['spans']).toMatchObject([
+        { kind: 'turn', outcome: 'ok' },
+        { kind: 'approval', tools: ['desk__lookup'], endedAt: expect.any(String) },
+        ...(allowed ? [{ kind: 'tool', outcome: 'ok' }] : []),
+        { kind: 'turn', outcome: 'ok' },
+      ]);
       expect(await ann.post(path, { allow })).toMatchObject({ status: 409, body: { decided: accepted } });
       const unknown = await ann.post(`/api/runs/${handle}/approvals/apr_none`, { allow });
       expect(unknown).toMatchObject({ status: 409, body: { error: { code: 'conflict' } } });
@@ -301,6 +324,7 @@ describe('two principals', () => {
       (of) => bob.get(`/api/runs/${of}`),
       (of) => bob.get(`/api/runs/${of}?waitSeconds=1`),
       (of) => bob.get(`/api/runs/${of}/transcript`),
+      (of) => bob.get(`/api/runs/${of}/timeline`),
       (of) => bob.get(`/api/tree/${of}`),
       (of) => bob.post(`/api/runs/${of}/cancel`, { reason: 'not mine' }),
       (of) => bob.post(`/api/runs/${of}/approvals/${id}`, { allow: true }),

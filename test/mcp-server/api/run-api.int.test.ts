@@ -321,6 +321,7 @@ describe('the OpenAPI document', () => {
       '/api/runs/{handle}',
       '/api/runs/{handle}/approvals/{id}',
       '/api/runs/{handle}/cancel',
+      '/api/runs/{handle}/timeline',
       '/api/runs/{handle}/transcript',
       '/api/tools',
       '/api/tree/{handle}',
