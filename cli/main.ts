@@ -19,8 +19,9 @@ const usage = `usage: fermata <up|mcp> [options]
 
 ${upUsage}
 
-fermata mcp
+fermata mcp [--no-forms]
   serves MCP on stdin and stdout; FERMATA_PROXY_URL and TEMPORAL_ADDRESS say where the stack is
+  --no-forms  ask nobody with forms: for a client that declares them where nobody sees them
 `;
 
 const [name = 'help', ...args] = process.argv.slice(2);

@@ -2,6 +2,7 @@
  * `fermata mcp`: the MCP server on stdin and stdout, for clients that start their servers themselves.
  * Runs live in Temporal and go on when this process ends. Logs go to stderr.
  */
+import { parseArgs } from 'node:util';
 import { destination, pino } from 'pino';
 import { requireServiceToken } from '../auth/access.ts';
 import { logSerializers } from '../auth/log-serializers.ts';
@@ -12,7 +13,11 @@ import { readTemporalTarget } from './temporal-target.ts';
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /** @returns 0 when the client has closed its end or a signal asked for the end. */
-export async function mcp(_args: readonly string[], environment: Environment): Promise<number> {
+export async function mcp(args: readonly string[], environment: Environment): Promise<number> {
+  const { values } = parseArgs({
+    args: [...args],
+    options: { 'no-forms': { type: 'boolean', default: false } },
+  });
   const settings = parseSettings(environment);
   requireServiceToken(settings);
   const { host, ports, taskQueue, proxyUrl, logLevel, token } = settings;
@@ -27,7 +32,10 @@ export async function mcp(_args: readonly string[], environment: Environment): P
       proxyUrl: proxyUrl ?? `http://${host}:${ports.proxy}`,
       token,
     },
-    { logger: pino({ level: logLevel, serializers: logSerializers }, destination(2)) },
+    {
+      logger: pino({ level: logLevel, serializers: logSerializers }, destination(2)),
+      forms: values['no-forms'] ? 'off' : 'on',
+    },
   );
   const signalled = new Promise<void>((resolve) => {
     process.once('SIGINT', resolve);

@@ -24,6 +24,12 @@ export const sessionHeaders = [
  */
 export const agentHeaders = ['x-claude-code-agent-id', 'thread-id'] as const;
 
+/** Headers by which a client of the MCP server says what it is not able to say in the protocol. */
+export const mcpHeaders = {
+  /** `off`: forms are not to be shown, though the client declares that it can. */
+  forms: 'x-fermata-forms',
+} as const;
+
 export const responseHeaders = {
   runId: 'x-fermata-run-id',
   replica: 'x-fermata-replica',

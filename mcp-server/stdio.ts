@@ -14,6 +14,8 @@ export interface StdioDeps {
   /** Default: those of this process. */
   readonly stdin?: Readable | undefined;
   readonly stdout?: Writable | undefined;
+  /** `off`: the client is shown no forms, though it declares that it can. Default `on`. */
+  readonly forms?: 'on' | 'off' | undefined;
 }
 
 export interface StdioServer {
@@ -30,6 +32,7 @@ export function serveStdio(config: RunServiceConfig, deps: StdioDeps): StdioServ
     service,
     logger,
     meter: noMeter,
+    forms: deps.forms,
     stateKey: { serviceToken: config.token ?? null, temporal: config.temporal },
     originOf: () => {
       throw new Error('there are no HTTP requests over stdio');

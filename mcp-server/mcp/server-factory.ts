@@ -19,6 +19,7 @@ import { callerOf } from './caller.ts';
 import { CallsInProgress } from './calls-in-progress.ts';
 import type { CallMeter } from '../metrics.ts';
 import type { RunService } from '../runs/run-service.ts';
+import { showsNoForms } from './forms-off.ts';
 import { createRequestStates, type StateKeySource } from './request-state.ts';
 import { serverInstructions } from './tool-descriptions.ts';
 import type { ToolCall } from './tool-call.ts';
@@ -40,6 +41,8 @@ export interface FactoryDeps {
   readonly meter: CallMeter;
   /** Where an HTTP request comes from. */
   readonly originOf: (request: Request | undefined) => RequestOrigin;
+  /** `off`: no client of this server is shown a form, whatever it declares. Default `on`. */
+  readonly forms?: 'on' | 'off' | undefined;
   /** What authenticates the questions that a call is ended with. */
   readonly stateKey: StateKeySource;
 }
@@ -116,7 +119,7 @@ function toCall(deps: FactoryDeps, server: McpServer, context: ServerContext, si
     clientName: envelope.data?.[CLIENT_INFO_META_KEY].name ?? server.server.getClientVersion()?.name,
     address: origin.address,
   });
-  const asking = clientAskingOf(server, context);
+  const asking = showsNoForms(deps, http?.req) ? null : clientAskingOf(server, context);
   const state = mcpReq.requestState();
   return {
     asker: askerOf(caller, origin.grant),
