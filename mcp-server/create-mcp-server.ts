@@ -60,6 +60,7 @@ export async function createMcpServer(
   const metrics = createMetrics({
     sessions: () => endpoint.sessions(),
     watchedRuns: () => service.watchedRuns(),
+    listeners: () => api.listeners(),
   });
   const factory = createServerFactory({
     service,
@@ -79,7 +80,7 @@ export async function createMcpServer(
   addDoor(app, access, logger);
   serveMcp(app, endpoint, origins, logger);
   const facts = { version: packageVersion, temporalNamespace: config.temporal.namespace };
-  const api = addRunApi(app, { service, logger, facts, events: config.eventStreams });
+  const api = addRunApi(app, { service, logger, facts, meter: metrics, events: config.eventStreams });
   serveProbes(app, service);
   app.get('/metrics', async (_, reply) => {
     reply.type(metrics.registry.contentType);

@@ -12,6 +12,8 @@ export interface CallMeter {
 
 export interface McpMetrics extends CallMeter {
   readonly registry: Registry;
+  /** A request of the run API has been answered; a stream of events has ended. */
+  apiAnswered(route: string, status: number, seconds: number): void;
 }
 
 /** For a server whose metrics nobody can read. */
@@ -20,6 +22,8 @@ export const noMeter: CallMeter = { callStarted: () => undefined, callEnded: () 
 export interface MetricSources {
   sessions(): number;
   watchedRuns(): number;
+  /** Of events of the run API. */
+  listeners(): number;
 }
 
 export function createMetrics(sources: MetricSources): McpMetrics {
@@ -44,26 +48,19 @@ export function createMetrics(sources: MetricSources): McpMetrics {
     buckets: [0.01, 0.05, 0.1, 0.5, 1, 5, 15, 60, 600],
     registers,
   });
-  const sessions = new Gauge({
-    name: 'fermata_mcp_sessions',
-    help: 'Open sessions of clients of the sessionful era',
-    registers: [],
-    collect() {
-      this.set(sources.sessions());
-    },
+  const apiSeconds = new Histogram({
+    name: 'fermata_mcp_api_request_seconds',
+    help: 'Duration of requests of the run API, by route and status',
+    labelNames: ['route', 'status'],
+    buckets: [0.005, 0.02, 0.1, 0.5, 2, 15, 60],
+    registers,
   });
-  const watchedRuns = new Gauge({
-    name: 'fermata_mcp_watched_runs',
-    help: 'Runs whose end somebody waits for',
-    registers: [],
-    collect() {
-      this.set(sources.watchedRuns());
-    },
-  });
-  registry.registerMetric(sessions);
-  registry.registerMetric(watchedRuns);
+  registerLive(registry, sources);
   return {
     registry,
+    apiAnswered(route, status, duration) {
+      apiSeconds.observe({ route, status }, duration);
+    },
     callStarted(tool) {
       active.inc({ tool });
     },
@@ -73,4 +70,24 @@ export function createMetrics(sources: MetricSources): McpMetrics {
       seconds.observe({ tool }, duration);
     },
   };
+}
+
+/** What is asked for when somebody reads. */
+function registerLive(registry: Registry, sources: MetricSources): void {
+  const live: readonly [string, string, () => number][] = [
+    ['fermata_mcp_api_listeners', 'Open streams of events of the run API', () => sources.listeners()],
+    ['fermata_mcp_sessions', 'Open sessions of clients of the sessionful era', () => sources.sessions()],
+    ['fermata_mcp_watched_runs', 'Runs whose end somebody waits for', () => sources.watchedRuns()],
+  ];
+  for (const [name, help, read] of live) {
+    const gauge = new Gauge({
+      name,
+      help,
+      registers: [],
+      collect() {
+        this.set(read());
+      },
+    });
+    registry.registerMetric(gauge);
+  }
 }

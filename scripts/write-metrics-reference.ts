@@ -27,7 +27,7 @@ function registries(): Readonly<Record<string, Registry>> {
       memories: () => ({}),
     }).registry,
     scheduler: createSchedulerMetrics(createState(policy, callers)).registry,
-    'mcp-server': createMcpMetrics({ sessions: () => 0, watchedRuns: () => 0 }).registry,
+    'mcp-server': createMcpMetrics({ sessions: () => 0, watchedRuns: () => 0, listeners: () => 0 }).registry,
     worker: createWorkerMetrics().registry,
   };
 }

@@ -18,10 +18,16 @@ import { poolRoutes, type ServerFacts } from './pool-routes.ts';
 import { guardChange } from './request-guard.ts';
 import { runRoutes } from './run-routes.ts';
 
+export interface ApiMeter {
+  /** @param route as it is registered, never as it was asked for. */
+  apiAnswered(route: string, status: number, seconds: number): void;
+}
+
 export interface RunApiDeps {
   readonly service: RunService;
   readonly logger: Logger;
   readonly facts: ServerFacts;
+  readonly meter: ApiMeter;
   readonly events?: EventStreamOptions | undefined;
 }
 
@@ -52,13 +58,17 @@ const eventStream: DocumentedStream = {
 
 const allMethods: readonly HTTPMethods[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'];
 
-export function addRunApi(app: FastifyInstance, { service, logger, facts, events }: RunApiDeps): RunApi {
+export function addRunApi(
+  app: FastifyInstance,
+  { service, logger, facts, meter, events }: RunApiDeps,
+): RunApi {
   const streams = new EventStreams(service, events);
   const routes = [...runRoutes(service), ...changeRoutes(service), ...poolRoutes(service, facts)];
   const document = openApiDocument(routes, eventStream, facts.version);
   app.register((scope, _, done) => {
     readJson(scope);
     answerFaults(scope, logger);
+    tellOfAnswers(scope, logger, meter);
     for (const route of routes) serveRoute(scope, route);
     scope.get(openApiPath, () => document);
     scope.get(eventStream.path, { exposeHeadRoute: false }, async (request, reply) => {
@@ -104,11 +114,16 @@ function answerFaults(scope: FastifyInstance, logger: Logger): void {
       .headers(fault.details.headers ?? {})
       .send(faultBody(fault));
   });
+}
+
+function tellOfAnswers(scope: FastifyInstance, logger: Logger, meter: ApiMeter): void {
   scope.addHook('onResponse', async (request, reply) => {
     const { method } = request;
-    const about = { method, route: request.routeOptions.url, status: reply.statusCode };
+    const { statusCode: status, elapsedTime: ms } = reply;
+    const route = request.routeOptions.url ?? '';
     // A page asks all the time: only changes are worth a line each.
-    logger[method === 'POST' ? 'info' : 'debug']({ ...about, ms: Math.round(reply.elapsedTime) }, 'api call');
+    logger[method === 'POST' ? 'info' : 'debug']({ method, route, status, ms: Math.round(ms) }, 'api call');
+    meter.apiAnswered(`${method} ${route}`, status, ms / 1_000);
   });
 }
 

@@ -1,6 +1,13 @@
 /** The run API over real runs: every answer is held against its OpenAPI document. */
+import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { promisify } from 'node:util';
+import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, inject, it, vi } from 'vitest';
+import { openAccess } from '../../../auth/access.ts';
+import { eventSchemas } from '../../../mcp-server/api/event-bodies.ts';
+import { createMcpServer } from '../../../mcp-server/create-mcp-server.ts';
 import { bearer, namedToken, serviceToken, testAccess, tokenOf } from '../../auth/test-access.ts';
 import { startStack, type Stack } from '../stack.ts';
 import { ApiClient, readDocument, type ApiReply, type Listener } from './api-client.ts';
@@ -456,6 +463,48 @@ describe('events', () => {
     await server.close();
     await listener.ended;
     await relay.close();
+  });
+});
+
+describe('docs/run-api.md', () => {
+  it('has commands that work, one after the other, without a token', async () => {
+    const text = await readFile(new URL('../../../docs/run-api.md', import.meta.url), 'utf8');
+    const commands = [...text.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, block]) => block ?? '');
+    expect(commands.length).toBeGreaterThan(4);
+    const server = await createMcpServer(stack.config, {
+      logger: pino({ level: 'silent' }),
+      access: { ...openAccess, serviceToken },
+    });
+    const script = commands.join('\n').replaceAll('http://127.0.0.1:7000', server.url);
+    const { stdout } = await promisify(execFile)('bash', ['-euo', 'pipefail', '-c', script], {
+      env: {
+        PATH: process.env['PATH'],
+        TASK: stack.lookingUp('x').replaceAll('"', '\\"'),
+        TOOL: 'desk__lookup',
+      },
+    });
+    for (const words of [
+      '"existing":false',
+      '"status":"Completed"',
+      '"spans":',
+      '"allow":true',
+      'event: ready',
+    ]) {
+      expect(stdout).toContain(words);
+    }
+    await server.close();
+  });
+
+  it('names every route of the document, and every event', async () => {
+    const text = await readFile(new URL('../../../docs/run-api.md', import.meta.url), 'utf8');
+    const document = (await readDocument(stack.server.url, bearer(serviceToken))) as {
+      paths: Record<string, Record<string, unknown>>;
+    };
+    for (const [path, methods] of Object.entries(document.paths)) {
+      for (const method of Object.keys(methods))
+        expect(text).toContain(`\`${method.toUpperCase()} ${path}\``);
+    }
+    for (const name of Object.keys(eventSchemas)) expect(text).toContain(`| \`${name}\` |`);
   });
 });
 
