@@ -93,8 +93,7 @@ export async function createMcpServer(
   sweep.unref();
   const close = async (): Promise<void> => {
     clearInterval(sweep);
-    api.drain();
-    await factory.drain();
+    await Promise.all([api.drain(), factory.drain()]);
     await endpoint.close();
     await app.close();
     await service.close();

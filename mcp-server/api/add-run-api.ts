@@ -12,6 +12,7 @@ import { apiAskerOf } from './api-caller.ts';
 import { ApiFault, faultBody, maxBodyBytes, parseFault, toApiFault } from './api-fault.ts';
 import type { ApiAnswer, ApiRoute } from './api-route.ts';
 import { changeRoutes } from './change-routes.ts';
+import { OpenCalls } from './open-calls.ts';
 import { EventStreams, type EventStreamOptions } from './event-stream.ts';
 import { openApiDocument, openApiPath, type DocumentedStream } from './openapi.ts';
 import { poolRoutes, type ServerFacts } from './pool-routes.ts';
@@ -34,8 +35,8 @@ export interface RunApiDeps {
 export interface RunApi {
   /** Who listens to events now. */
   listeners(): number;
-  /** Ends the streams of events; clients come back after a moment. */
-  drain(): void;
+  /** Ends streams and waits; resolves when all that was asked is answered, or after two seconds. */
+  drain(): Promise<void>;
 }
 
 const eventsQuery = z.strictObject({
@@ -63,13 +64,14 @@ export function addRunApi(
   { service, logger, facts, meter, events }: RunApiDeps,
 ): RunApi {
   const streams = new EventStreams(service, events);
+  const calls = new OpenCalls();
   const routes = [...runRoutes(service), ...changeRoutes(service), ...poolRoutes(service, facts)];
   const document = openApiDocument(routes, eventStream, facts.version);
   app.register((scope, _, done) => {
     readJson(scope);
     answerFaults(scope, logger);
     tellOfAnswers(scope, logger, meter);
-    for (const route of routes) serveRoute(scope, route);
+    for (const route of routes) serveRoute(scope, route, calls);
     scope.get(openApiPath, () => document);
     scope.get(eventStream.path, { exposeHeadRoute: false }, async (request, reply) => {
       await serveEvents(streams, request, reply);
@@ -80,7 +82,13 @@ export function addRunApi(
     for (const [path, methods] of allowed) refuseOtherMethods(scope, path, methods);
     done();
   });
-  return { listeners: () => streams.size, drain: () => streams.close() };
+  return {
+    listeners: () => streams.size,
+    async drain() {
+      streams.close();
+      await calls.drain();
+    },
+  };
 }
 
 /** An empty body is none: what must be there is asked for by the schema of its route. */
@@ -127,7 +135,7 @@ function tellOfAnswers(scope: FastifyInstance, logger: Logger, meter: ApiMeter):
   });
 }
 
-function serveRoute(scope: FastifyInstance, route: ApiRoute): void {
+function serveRoute(scope: FastifyInstance, route: ApiRoute, calls: OpenCalls): void {
   scope.route({
     method: route.method,
     url: fastifyPath(route.path),
@@ -136,7 +144,8 @@ function serveRoute(scope: FastifyInstance, route: ApiRoute): void {
       if (route.method === 'POST') guardChange(request.headers, request.grant);
     },
     handler: async (request, reply) => {
-      const { status, headers = {}, body } = await callRoute(route, request, reply);
+      calls.add(reply.raw);
+      const { status, headers = {}, body } = await callRoute(route, request, reply, calls.stopping);
       await reply
         .code(status)
         .headers({ 'cache-control': 'no-store', ...headers })
@@ -145,7 +154,12 @@ function serveRoute(scope: FastifyInstance, route: ApiRoute): void {
   });
 }
 
-async function callRoute(route: ApiRoute, request: FastifyRequest, reply: FastifyReply): Promise<ApiAnswer> {
+async function callRoute(
+  route: ApiRoute,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  stopping: AbortSignal,
+): Promise<ApiAnswer> {
   const gone = new AbortController();
   reply.raw.once('close', () => gone.abort());
   return await route.handle({
@@ -155,6 +169,7 @@ async function callRoute(route: ApiRoute, request: FastifyRequest, reply: Fastif
     headers: request.headers,
     asker: apiAskerOf(request.headers, request.grant),
     signal: gone.signal,
+    stopping,
   });
 }
 

@@ -16,6 +16,8 @@ export interface ApiCall<P, Q, B> {
   readonly asker: Asker;
   /** Aborted when the client has gone. */
   readonly signal: AbortSignal;
+  /** Aborted when the server stops: whoever waits then answers with what there is. */
+  readonly stopping: AbortSignal;
 }
 
 export interface ApiAnswer {

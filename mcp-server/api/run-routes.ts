@@ -2,10 +2,11 @@
 import { z } from 'zod';
 import { runStatusSchema } from '../../contracts/run.ts';
 import { serviceClassSchema } from '../../contracts/service-class.ts';
+import { AbortScope } from '../runs/abort-scope.ts';
 import { booleanFromText, numberFromText } from '../runs/lenient-arguments.ts';
 import type { RunService } from '../runs/run-service.ts';
 import { ApiFault } from './api-fault.ts';
-import { apiRoute, handleParam, ok, type ApiRoute } from './api-route.ts';
+import { apiRoute, handleParam, ok, type ApiCall, type ApiRoute } from './api-route.ts';
 import { timelineRoute } from './timeline-route.ts';
 import {
   detailBody,
@@ -98,6 +99,23 @@ const runQuery = z.strictObject({
     ),
 });
 
+/** Also over when this server stops: whoever waited asks again, and reaches another one. */
+async function waitForEnd(
+  service: RunService,
+  handle: string,
+  timeoutMs: number,
+  { asker, signal, stopping }: Pick<ApiCall<unknown, unknown, unknown>, 'asker' | 'signal' | 'stopping'>,
+): Promise<void> {
+  const either = new AbortScope(signal, stopping);
+  try {
+    await service.await({ handles: [handle], mode: 'all', timeoutMs, asker }, either.signal);
+  } catch (error) {
+    if (!stopping.aborted) throw error;
+  } finally {
+    either.end();
+  }
+}
+
 function runRoute(service: RunService): ApiRoute {
   return apiRoute({
     method: 'GET',
@@ -108,12 +126,11 @@ function runRoute(service: RunService): ApiRoute {
     query: runQuery,
     answers: { 200: { description: 'The run.', schema: runDetailSchema } },
     refusals: ['invalid_request', 'unknown_handle', 'unavailable'],
-    async handle({ params: { handle }, query: { waitSeconds }, asker, signal }) {
-      if (waitSeconds > 0) {
-        const query = { handles: [handle], mode: 'all', timeoutMs: waitSeconds * 1_000, asker } as const;
-        await service.await(query, signal);
-      }
-      return ok(detailBody(await service.status(handle, asker)));
+    async handle(call) {
+      const { handle } = call.params;
+      const { waitSeconds } = call.query;
+      if (waitSeconds > 0) await waitForEnd(service, handle, waitSeconds * 1_000, call);
+      return ok(detailBody(await service.status(handle, call.asker)));
     },
   });
 }

@@ -6,6 +6,7 @@
 import { randomBytes } from 'node:crypto';
 import type { SchedulerStatus } from '../../contracts/scheduler-status.ts';
 import { maySee, type Asker } from './asker.ts';
+import { cutMiddle } from './fair-cut.ts';
 import { RunChanges, type RunChange } from './run-changes.ts';
 import type { RunView } from './run-view.ts';
 import { UserFault } from './user-fault.ts';
@@ -229,6 +230,17 @@ function tell(listener: FeedListener, event: FeedEvent): void {
   if (maySee(listener.asker, event.change.run.caller)) listener.onChange(event);
 }
 
+const keptArguments = 600;
+
+/** Without what may be long and can be read elsewhere: a thousand of them are kept. */
+function leanRun(run: RunView): RunView {
+  const pendingApprovals = run.pendingApprovals.map((one) => ({
+    ...one,
+    arguments: cutMiddle(one.arguments, keptArguments),
+  }));
+  return { ...run, partial: null, result: null, decidedApprovals: [], pendingApprovals };
+}
+
 /** What the feed knows since its start, and the latest of what it told. */
 class Memory {
   lookedAtMs: number;
@@ -248,7 +260,7 @@ class Memory {
     const at = new Date().toISOString();
     const events = this.#changes.take(views, atMs, endedSinceMs).map((change) => {
       this.#count += 1;
-      return { id: this.#idOf(this.#count), at, change };
+      return { id: this.#idOf(this.#count), at, change: { ...change, run: leanRun(change.run) } };
     });
     this.lookedAtMs = atMs;
     this.#kept = [...this.#kept, ...events].slice(-this.#maxKept);

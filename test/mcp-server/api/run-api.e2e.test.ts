@@ -251,6 +251,29 @@ describe('a run over the API', () => {
   });
 });
 
+describe('a server that stops', () => {
+  it('answers who waits with what there is', async () => {
+    const server = await stack.startServer();
+    const client = new ApiClient(
+      server.url,
+      await readDocument(server.url, bearer(serviceToken)),
+      bearer(tokenOf('ann')),
+    );
+    const held = stack.holding('kept');
+    const handle = await spawn(client, held.task);
+    const waiting = client.get(`/api/runs/${handle}?waitSeconds=60`);
+    await held.held;
+    // It waits: so much can be seen of it.
+    await vi.waitFor(async () => {
+      expect(await stack.metric('fermata_mcp_watched_runs', server)).toBe(1);
+    }, bound);
+    await server.close();
+    expect(await waiting).toMatchObject({ status: 200, body: { status: 'Running', result: null } });
+    held.release();
+    expect(await untilEnded(ann, handle)).toMatchObject({ result: 'kept' });
+  });
+});
+
 describe('the list', () => {
   it('shows by page every run that is there all the time, while others start and end', async () => {
     const words = `batch ${randomUUID()}`;
