@@ -35,6 +35,10 @@ export async function answerCall(
       end('ok', { asks: Object.keys(answer.inputRequests ?? {}).length });
       return answer;
     }
+    if ('resultType' in answer) {
+      end('ok', { run: answer.taskId });
+      return { ...answer, content: [] };
+    }
     const { text, structured } = answer;
     const { handle } = structured;
     end('ok', handle === undefined ? {} : { run: handle });

@@ -51,17 +51,19 @@ function messageOf({ handle, summary }: RunView, { tool, arguments: args }: Pend
 }
 
 /**
- * About the calls of `runs` that wait, oldest first within a run, at most sixteen.
+ * About the calls of `runs` that wait, oldest first within a run.
  * @param except approvals that are not asked about again.
+ * @param most so many at most; default sixteen.
  */
 export function approvalQuestions(
   runs: readonly RunView[],
   except: ReadonlySet<string> = new Set(),
+  most = maxQuestions,
 ): ApprovalQuestion[] {
   return runs
     .flatMap((run) => run.pendingApprovals.map((pending) => ({ run, pending })))
     .filter(({ pending }) => !except.has(pending.id))
-    .slice(0, maxQuestions)
+    .slice(0, most)
     .map(({ run, pending }) => ({
       handle: run.handle,
       approvalId: pending.id,

@@ -21,6 +21,8 @@ import type { CallMeter } from '../metrics.ts';
 import type { RunService } from '../runs/run-service.ts';
 import { showsNoForms } from './forms-off.ts';
 import { createRequestStates, type StateKeySource } from './request-state.ts';
+import { addTaskMethods, declaresTasks } from './task-methods.ts';
+import { tasksExtension } from './task-state.ts';
 import { serverInstructions } from './tool-descriptions.ts';
 import type { ToolCall } from './tool-call.ts';
 import { defineTools } from './tool-definitions.ts';
@@ -72,7 +74,7 @@ export function createServerFactory(deps: FactoryDeps): ServerFactory {
     const server = new McpServer(
       { name: 'fermata', title: 'fermata', version: packageVersion },
       {
-        capabilities: { tools: { listChanged: false } },
+        capabilities: { tools: { listChanged: false }, extensions: { [tasksExtension]: {} } },
         instructions: serverInstructions,
         requestState: { verify: async (state, context) => await states.verify(state, context) },
         cacheHints: { 'tools/list': toolListHint, 'server/discover': toolListHint },
@@ -91,6 +93,15 @@ export function createServerFactory(deps: FactoryDeps): ServerFactory {
           }),
       );
     }
+    addTaskMethods(
+      server,
+      deps.service,
+      async (context, work) =>
+        await calls.run(
+          goneSignals(context),
+          async (signal) => await work(toCall(deps, server, context, signal)),
+        ),
+    );
     return server;
   };
   return { make, drain: async () => await calls.drain(drainMs) };
@@ -124,6 +135,7 @@ function toCall(deps: FactoryDeps, server: McpServer, context: ServerContext, si
   return {
     asker: askerOf(caller, origin.grant),
     signal,
+    takesTask: declaresTasks(context),
     ...(asking === null ? {} : { asking }),
     ...(state === undefined ? {} : { retry: { state, answers: { ...mcpReq.inputResponses } } }),
     ...(traceparent.success ? { traceparent: traceparent.data } : {}),

@@ -6,6 +6,7 @@ import type { RunService } from '../runs/run-service.ts';
 import type { ClientAsking } from './ask-client.ts';
 import type { RequestStates } from './request-state.ts';
 import type { ToolAnswer } from './run-text.ts';
+import type { CreatedTask } from './task-state.ts';
 
 /** One call of a tool, as its handler sees it. */
 export interface ToolCall {
@@ -23,6 +24,8 @@ export interface ToolCall {
   readonly retry?:
     | { readonly state: unknown; readonly answers: Readonly<Record<string, unknown>> }
     | undefined;
+  /** The client takes a task in place of a result (the tasks extension). */
+  readonly takesTask?: boolean | undefined;
 }
 
 /** What the tools stand on. */
@@ -38,5 +41,5 @@ export interface ToolDefinition {
   readonly annotations: Readonly<Record<string, boolean>>;
   readonly input: z.ZodType;
   /** @param input as parsed by `input`. */
-  handle(input: unknown, call: ToolCall): Promise<ToolAnswer | InputRequiredResult>;
+  handle(input: unknown, call: ToolCall): Promise<ToolAnswer | InputRequiredResult | CreatedTask>;
 }

@@ -2,15 +2,15 @@
  * The tools of the MCP server: name, words, arguments and what each does with the run service. Written
  * once; the factory registers them for every era and transport, in this order.
  */
-import type { InputRequiredResult } from '@modelcontextprotocol/server';
 import { z } from 'zod';
 import { decideRequestSchema } from '../../contracts/decide.ts';
 import { booleanFromText, listFromText, numberFromText } from '../runs/lenient-arguments.ts';
 import { tellDecision, tellTools } from './listing-text.ts';
-import { tellApprove, tellCancel, tellList, tellSpawn, tellStatus, type ToolAnswer } from './run-text.ts';
+import { tellApprove, tellCancel, tellList, tellSpawn, tellStatus } from './run-text.ts';
 import { spawnRequestSchema } from '../runs/spawn-request.ts';
 import type { ToolCall, ToolDefinition, ToolDeps } from './tool-call.ts';
 import { descriptions } from './tool-descriptions.ts';
+import { startTask } from './start-task.ts';
 import { waitAndTell } from './wait-and-tell.ts';
 
 interface TypedDefinition<S extends z.ZodType> extends Omit<
@@ -19,7 +19,7 @@ interface TypedDefinition<S extends z.ZodType> extends Omit<
 > {
   readonly name: keyof typeof descriptions;
   readonly input: S;
-  handle(input: z.output<S>, call: ToolCall): Promise<ToolAnswer | InputRequiredResult>;
+  handle(input: z.output<S>, call: ToolCall): ReturnType<ToolDefinition['handle']>;
 }
 
 function define<S extends z.ZodType>(definition: TypedDefinition<S>): ToolDefinition {
@@ -85,6 +85,7 @@ function runTool(deps: ToolDeps): ToolDefinition {
     annotations: starting,
     input: spawnRequestSchema,
     handle: async (input, call) => {
+      if (call.takesTask === true) return await startTask(deps.service, input, call);
       const start = async () => {
         const { handle, notes } = await deps.service.spawn(input, call);
         // Whoever breaks off the call now has learned the handle all the same.

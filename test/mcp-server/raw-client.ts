@@ -17,6 +17,8 @@ export interface RawOptions extends CallOptions {
   readonly name?: string | undefined;
   readonly headers?: Record<string, string> | undefined;
   readonly forms?: boolean | undefined;
+  /** Extensions that the request declares, by name. */
+  readonly extensions?: Readonly<Record<string, object>> | undefined;
 }
 
 const messageSchema = z.object({
@@ -44,18 +46,23 @@ export async function rawRequest(
   params: Record<string, unknown>,
   options: RawOptions = {},
 ): Promise<RawAnswer> {
-  const { name = 'test-raw', headers = {}, forms = false, onprogress, timeout = 60_000 } = options;
+  const { name = 'test-raw', headers = {}, forms = false, extensions, onprogress } = options;
+  const { timeout = 60_000 } = options;
   const id = nextId++;
   const gone = new AbortController();
   const leave = (): void => gone.abort(new Error('broken off'));
   options.signal?.addEventListener('abort', leave, { once: true });
   if (options.signal?.aborted === true) leave();
   const silence = setTimeout(() => gone.abort(new Error(`nothing in ${timeout} ms`)), timeout);
-  const tool = params['name'];
+  // What a request is about: a tool, or a task.
+  const subject = params['name'] ?? params['taskId'];
   const _meta = {
     'io.modelcontextprotocol/protocolVersion': version,
     'io.modelcontextprotocol/clientInfo': { name, version: '1' },
-    'io.modelcontextprotocol/clientCapabilities': forms ? { elicitation: {} } : {},
+    'io.modelcontextprotocol/clientCapabilities': {
+      ...(forms ? { elicitation: {} } : {}),
+      ...(extensions === undefined ? {} : { extensions }),
+    },
     ...(onprogress === undefined ? {} : { progressToken: `token-${id}` }),
   };
   try {
@@ -67,7 +74,7 @@ export async function rawRequest(
         accept: 'application/json, text/event-stream',
         'mcp-protocol-version': version,
         'mcp-method': method,
-        ...(typeof tool === 'string' ? { 'mcp-name': tool } : {}),
+        ...(typeof subject === 'string' ? { 'mcp-name': subject } : {}),
         ...headers,
       },
       body: JSON.stringify({ jsonrpc: '2.0', id, method, params: { ...params, _meta } }),
