@@ -2,6 +2,8 @@ import { defineConfig } from 'vitest/config';
 
 export default defineConfig({
   test: {
+    // As many as the smallest machine has processors: most tests wait for others more than they compute.
+    maxWorkers: 2,
     projects: [
       {
         test: {
