@@ -52,7 +52,7 @@ const eventStream: DocumentedStream = {
   operation: 'listenToEvents',
   summary: 'What happens to runs, approvals and the pool, as server-sent events',
   description:
-    'Late by one to two seconds, and by more when hundreds of runs are at work. A stream ends after 15 minutes, at a restart, and for a reader that does not keep up: come back with the id of the last event that you have seen. A browser\u2019s EventSource cannot send a token; read the stream with fetch then.',
+    'Late by one to two seconds, and by more when thousands of runs are at work. A stream ends after 15 minutes, at a restart, and for a reader that does not keep up: come back with the id of the last event that you have seen. A browser\u2019s EventSource cannot send a token; read the stream with fetch then.',
   query: eventsQuery,
   refusals: ['invalid_request', 'unavailable'],
 };
