@@ -8,16 +8,14 @@ import { requireServiceToken } from '../auth/access.ts';
 import { logSerializers } from '../auth/log-serializers.ts';
 import { parseSettings } from '../contracts/settings.ts';
 import { serveStdio } from '../mcp-server/stdio.ts';
+import { SetupFault } from './setup/setup-fault.ts';
 import { readTemporalTarget } from './temporal-target.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /** @returns 0 when the client has closed its end or a signal asked for the end. */
 export async function mcp(args: readonly string[], environment: Environment): Promise<number> {
-  const { values } = parseArgs({
-    args: [...args],
-    options: { 'no-forms': { type: 'boolean', default: false } },
-  });
+  const forms = wantsNoForms(args) ? 'off' : 'on';
   const settings = parseSettings(environment);
   requireServiceToken(settings);
   const { host, ports, taskQueue, proxyUrl, logLevel, token } = settings;
@@ -34,7 +32,7 @@ export async function mcp(args: readonly string[], environment: Environment): Pr
     },
     {
       logger: pino({ level: logLevel, serializers: logSerializers }, destination(2)),
-      forms: values['no-forms'] ? 'off' : 'on',
+      forms,
     },
   );
   const signalled = new Promise<void>((resolve) => {
@@ -44,4 +42,13 @@ export async function mcp(args: readonly string[], environment: Environment): Pr
   await Promise.race([server.closed, signalled]);
   await server.close();
   return 0;
+}
+
+function wantsNoForms(args: readonly string[]): boolean {
+  try {
+    return parseArgs({ args: [...args], options: { 'no-forms': { type: 'boolean', default: false } } })
+      .values['no-forms'];
+  } catch (error) {
+    throw new SetupFault(`${(error as Error).message}\nfermata mcp [--no-forms]`, { cause: error });
+  }
 }

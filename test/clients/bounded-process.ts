@@ -24,7 +24,8 @@ export interface Ended {
   readonly wallMs: number;
 }
 
-function killGroup(leaderPid: number): void {
+/** Kills every process of the group; none may be left. */
+export function killGroup(leaderPid: number): void {
   try {
     process.kill(-leaderPid, 'SIGKILL');
   } catch (error) {

@@ -17,7 +17,38 @@ export type ChatRequest = z.infer<typeof chatRequestSchema>;
 
 export type ChatReply =
   | { readonly text: string }
-  | { readonly tool: { readonly id: string; readonly name: string; readonly input: object } };
+  | { readonly tools: readonly { readonly id: string; readonly name: string; readonly input: object }[] };
+
+const callsSchema = z.looseObject({
+  role: z.literal('assistant'),
+  tool_calls: z.array(z.looseObject({ id: z.string(), function: z.looseObject({ name: z.string() }) })),
+});
+const toolResultSchema = z.looseObject({
+  role: z.literal('tool'),
+  tool_call_id: z.string(),
+  content: z.union([
+    z.string(),
+    z
+      .array(z.looseObject({ text: z.string().default('') }))
+      .transform((parts) => parts.map(({ text }) => text).join('')),
+  ]),
+});
+
+/** Every tool call of the conversation with its result, null where it carries none, in order. */
+export function toolCallsOf({ messages }: ChatRequest): { name: string; result: string | null }[] {
+  const results = new Map(
+    messages.flatMap((message) => {
+      const { data } = toolResultSchema.safeParse(message);
+      return data === undefined ? [] : [[data.tool_call_id, data.content] as const];
+    }),
+  );
+  return messages.flatMap((message) =>
+    (callsSchema.safeParse(message).data?.tool_calls ?? []).map(({ id, function: { name } }) => ({
+      name,
+      result: results.get(id) ?? null,
+    })),
+  );
+}
 
 export interface ChatTurn {
   readonly request: ChatRequest;
@@ -41,12 +72,13 @@ function chunksOf(reply: ChatReply, promptTokens: number): readonly Chunk[] {
     const words = reply.text.split(/(?<= )/).map((word) => choice({ content: word }));
     return [start, ...words, choice({}, 'stop'), usageChunk(promptTokens, words.length)];
   }
-  const { id, name, input } = reply.tool;
-  const call = (fields: object): Chunk => choice({ tool_calls: [{ index: 0, ...fields }] });
+  const call = (index: number, fields: object): Chunk => choice({ tool_calls: [{ index, ...fields }] });
   return [
     start,
-    call({ id, type: 'function', function: { name, arguments: '' } }),
-    call({ function: { arguments: JSON.stringify(input) } }),
+    ...reply.tools.flatMap(({ id, name, input }, index) => [
+      call(index, { id, type: 'function', function: { name, arguments: '' } }),
+      call(index, { function: { arguments: JSON.stringify(input) } }),
+    ]),
     choice({}, 'tool_calls'),
     usageChunk(promptTokens, 16),
   ];

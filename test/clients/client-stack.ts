@@ -13,10 +13,13 @@ import { configFileSchema } from '../../contracts/config-file.ts';
 import { parseSettings } from '../../contracts/settings.ts';
 import { startSimEngine } from '../../testkit/sim-engine/host.ts';
 import { startToolServer } from '../../testkit/tool-server/host.ts';
+import type { ToolServer } from '../../testkit/tool-server/host.ts';
 import { startMessagesPair } from './claude-code-proxy.ts';
 import type { MessagesPair } from './claude-code-proxy.ts';
 import { startResponsesPair } from './codex.ts';
 import type { ResponsesPair } from './codex.ts';
+import { startChatPair } from './opencode-session.ts';
+import type { ChatPair } from './opencode-session.ts';
 import { startOpenCodeEngine } from './opencode.ts';
 import type { OpenCodeEngine } from './opencode.ts';
 import { limitedCaller } from './sdk-smoke.ts';
@@ -31,6 +34,9 @@ export interface ClientStack {
   readonly scriptedEngine: OpenCodeEngine;
   readonly messagesPair: MessagesPair;
   readonly responsesPair: ResponsesPair;
+  readonly chatPair: ChatPair;
+  /** The tools of sub-agents. */
+  readonly toolServer: ToolServer;
   readonly log: TurnLog;
   close(): Promise<void>;
 }
@@ -61,6 +67,7 @@ export async function startClientStack(options: ClientStackOptions): Promise<Cli
     const scriptedEngine = keep(await startOpenCodeEngine());
     const messagesPair = keep(await startMessagesPair());
     const responsesPair = keep(await startResponsesPair());
+    const chatPair = keep(await startChatPair());
     const simulated = [keep(await startSimEngine()), keep(await startSimEngine())];
     const token = randomBytes(24).toString('hex');
     const ports = ['PROXY', 'MCP', 'SCHEDULER', 'WORKER', 'TEMPORAL', 'TEMPORAL_UI'];
@@ -78,6 +85,7 @@ export async function startClientStack(options: ClientStackOptions): Promise<Cli
           pool: [
             ...simulated.map(({ url }, index) => ({ id: `simulated-${index}`, url, engine: 'vllm' })),
             ...scriptedEngine.replicas.map(({ id, url }) => ({ id, url })),
+            ...chatPair.replicas,
             ...messagesPair.replicas.map((replica) => ({ ...replica, apis: ['messages'] })),
             ...responsesPair.replicas.map((replica) => ({ ...replica, apis: ['responses'] })),
           ],
@@ -92,7 +100,8 @@ export async function startClientStack(options: ClientStackOptions): Promise<Cli
     );
     const { mcpUrl, proxyUrl, schedulerUrl } = stack;
     const urls = { mcpUrl, proxyUrl, schedulerUrl };
-    return { ...urls, token, scriptedEngine, messagesPair, responsesPair, log, close };
+    const pairs = { messagesPair, responsesPair, chatPair };
+    return { ...urls, token, scriptedEngine, ...pairs, toolServer, log, close };
   } catch (error) {
     await close();
     throw error;

@@ -67,7 +67,7 @@ export async function startOpenCodeEngine(): Promise<OpenCodeEngine> {
         return { text: 'Reading a note' };
       case 'first':
         await once(sideArrived.signal);
-        return { tool: { id: 'call_0', name: 'read', input: { filePath: notePath } } };
+        return { tools: [{ id: 'call_0', name: 'read', input: { filePath: notePath } }] };
       case 'after the tool':
         toolResult = JSON.stringify(last?.content);
         cameBack.abort();

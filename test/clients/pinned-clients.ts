@@ -50,6 +50,14 @@ export const qwenCode: PinnedClient = {
   program: 'cli.js',
 };
 
+export const geminiCli: PinnedClient = {
+  name: 'gemini-cli',
+  package: '@google/gemini-cli',
+  version: '0.61.0',
+  platformPackages: { scope: '@google', prefix: 'gemini-cli' },
+  program: 'bundle/gemini.js',
+};
+
 export const continueCli: PinnedClient = {
   name: 'continue',
   package: '@continuedev/cli',

@@ -15,10 +15,15 @@ import {
   cline,
   codex,
   continueCli,
+  geminiCli,
   installedProgram,
   openCode,
   qwenCode,
 } from './pinned-clients.ts';
+import type { FleetClient } from './fleet-clients.ts';
+import * as fleets from './fleet-clients.ts';
+import { driveFleet, drivePatience } from './fleet.ts';
+import type { FleetExpectation } from './fleet.ts';
 import type { InstallOptions, PinnedClient } from './pinned-clients.ts';
 import { driveSmoke } from './sdk-smoke.ts';
 
@@ -71,6 +76,31 @@ function ofDirectedAgent(client: PinnedClient, agent: directed.DirectedAgent): S
 
 /** The model of the simulated engines. */
 const simulatedModel = 'sim-small';
+
+/** An agent as a client of the MCP server; its long wait, a minute and a half, only when it is named. */
+function ofFleet(
+  client: PinnedClient,
+  fleet: FleetClient,
+  ways: Readonly<Record<string, Pick<FleetExpectation, 'variant' | 'decidedBy' | 'declaresForms'>>>,
+): Scenario[] {
+  return [
+    ...Object.entries(ways).map(([suffix, expected]) =>
+      ofClient(
+        client,
+        suffix,
+        async (program, options) => await driveFleet({ client: fleet, ...expected }, { program, ...options }),
+      ),
+    ),
+    {
+      ...ofClient(
+        client,
+        '-patience',
+        async (program, options) => await drivePatience(fleet, { program, ...options }),
+      ),
+      onlyNamed: true,
+    },
+  ];
+}
 
 function ofJs(name: string): Scenario {
   return {
@@ -162,6 +192,23 @@ export const scenarios: readonly Scenario[] = [
     async (program, { stack, ...rest }) =>
       await driveOpenCode({ ...stack, program, engine: stack.scriptedEngine, ...rest }),
   ),
+  ...ofFleet(claudeCode, fleets.claudeCodeFleet, {
+    '-fleet': { variant: 'no forms', decidedBy: 'approve', declaresForms: true },
+    '-fleet-hook': { variant: 'hook', decidedBy: 'form', declaresForms: true },
+    '-fleet-person': { variant: 'person', decidedBy: 'form', declaresForms: true },
+    '-fleet-plain': { variant: 'plain', decidedBy: 'nobody', declaresForms: true },
+  }),
+  ...ofFleet(codex, fleets.codexFleet, {
+    '-fleet': { variant: 'no forms', decidedBy: 'approve', declaresForms: true },
+    '-fleet-person': { variant: 'person', decidedBy: 'form', declaresForms: true },
+    '-fleet-plain': { variant: 'plain', decidedBy: 'nobody', declaresForms: true },
+  }),
+  ...ofFleet(openCode, fleets.openCodeFleet, {
+    '-fleet': { variant: 'plain', decidedBy: 'approve', declaresForms: false },
+  }),
+  ...ofFleet(geminiCli, fleets.geminiFleet, {
+    '-fleet': { variant: 'plain', decidedBy: 'approve', declaresForms: false },
+  }),
   ofDirectedAgent(qwenCode, directed.qwenCode),
   ofDirectedAgent(continueCli, directed.continueCli),
   { ...ofDirectedAgent(cline, directed.cline), onlyNamed: true },
