@@ -11,7 +11,12 @@ describe('the clients to drive', () => {
   });
 
   it('are selected by group and by name', () => {
-    expect(names('codex')).toEqual(['codex', 'codex-both-doors', 'codex-agents']);
+    expect(names('qwen-code', 'gemini-cli')).toEqual([
+      'gemini-cli-fleet',
+      'gemini-cli-patience',
+      'qwen-code',
+    ]);
+    expect(names('codex')).toEqual(expect.arrayContaining(['codex', 'codex-both-doors', 'codex-agents']));
     expect(names('codex-agents', 'opencode')).toEqual(['codex-agents', 'opencode']);
   });
 

@@ -28,7 +28,7 @@ export interface TappedSession {
   readonly forms: readonly TappedForm[];
   readonly toolsListed: boolean;
   readonly progressSent: number;
-  /** Calls that the client took back. */
+  /** Tool calls that the client took back. */
   readonly cancelled: number;
 }
 
@@ -120,6 +120,9 @@ function formOf(messages: readonly TappedMessage[], at: number): TappedForm[] {
   ];
 }
 
+const isCall = ({ from, message }: TappedMessage): boolean =>
+  from === 'client' && message.method === 'tools/call';
+
 export function readTapped(messages: readonly TappedMessage[]): TappedSession {
   const each = [...messages.keys()];
   const ofMethod = (method: string): number =>
@@ -133,6 +136,11 @@ export function readTapped(messages: readonly TappedMessage[]): TappedSession {
         messages[at]?.message.method === 'tools/list' && answerTo(messages, at)?.message.result !== undefined,
     ),
     progressSent: ofMethod('notifications/progress'),
-    cancelled: ofMethod('notifications/cancelled'),
+    cancelled: messages.filter(
+      ({ from, message: { method, params } }) =>
+        from === 'client' &&
+        method === 'notifications/cancelled' &&
+        messages.some((one) => isCall(one) && one.message.id === params?.['requestId']),
+    ).length,
   };
 }
