@@ -17,7 +17,7 @@ describe('the clients to drive', () => {
       'qwen-code',
     ]);
     expect(names('codex')).toEqual(expect.arrayContaining(['codex', 'codex-both-doors', 'codex-agents']));
-    expect(names('codex-agents', 'opencode')).toEqual(['codex-agents', 'opencode']);
+    expect(names('codex-agents', 'opencode-fleet')).toEqual(['codex-agents', 'opencode-fleet']);
   });
 
   it('are refused with the names that are known when one is unknown', () => {

@@ -21,7 +21,7 @@ beforeAll(async () => {
   const server = await stack.startServer();
   client = new Client({ name: 'reader', version: '1.0.0' });
   await client.connect(new StreamableHTTPClientTransport(new URL(`${server.url}/mcp`)));
-  tools = (await client.listTools()).tools as unknown as ListedTool[];
+  tools = (await client.listTools()).tools;
 });
 afterAll(async () => {
   await client.close();
