@@ -34,6 +34,8 @@ export interface CodexSession {
 const personSettings = (cwd: string): string[] => [
   'approval_policy = "on-request"',
   'sandbox_mode = "danger-full-access"',
+  // At a terminal it installs and starts a daemon of its own, which would outlive the session.
+  'features = { daemon_auto_start = false }',
   `projects = { "${cwd}" = { trust_level = "trusted" } }`,
 ];
 

@@ -53,5 +53,7 @@ describe('what passed between a client and our server', () => {
     const cancel = { method: 'notifications/cancelled', params: { requestId: 1 } };
     const call = { id: 1, method: 'tools/call', params: { name: 'await' } };
     expect(readTapped([passed('client', 0, call), passed('client', 9, cancel)]).cancelled).toBe(1);
+    const answer = passed('server', 5, { id: 1, result: {} });
+    expect(readTapped([passed('client', 0, call), answer, passed('client', 9, cancel)]).cancelled).toBe(0);
   });
 });

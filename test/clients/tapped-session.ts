@@ -28,7 +28,7 @@ export interface TappedSession {
   readonly forms: readonly TappedForm[];
   readonly toolsListed: boolean;
   readonly progressSent: number;
-  /** Tool calls that the client took back. */
+  /** Tool calls that the client took back before they were answered. */
   readonly cancelled: number;
 }
 
@@ -123,6 +123,22 @@ function formOf(messages: readonly TappedMessage[], at: number): TappedForm[] {
 const isCall = ({ from, message }: TappedMessage): boolean =>
   from === 'client' && message.method === 'tools/call';
 
+/** Whether it is a call that the client took back before it was answered; some do so after, too. */
+function isTakenBack(messages: readonly TappedMessage[], at: number): boolean {
+  const asked = messages[at];
+  if (asked === undefined || !isCall(asked)) return false;
+  const answer = answerTo(messages, at);
+  const until = answer === null ? messages.length : messages.indexOf(answer);
+  return messages
+    .slice(at + 1, until)
+    .some(
+      ({ from, message: { method, params } }) =>
+        from === 'client' &&
+        method === 'notifications/cancelled' &&
+        params?.['requestId'] === asked.message.id,
+    );
+}
+
 export function readTapped(messages: readonly TappedMessage[]): TappedSession {
   const each = [...messages.keys()];
   const ofMethod = (method: string): number =>
@@ -136,11 +152,6 @@ export function readTapped(messages: readonly TappedMessage[]): TappedSession {
         messages[at]?.message.method === 'tools/list' && answerTo(messages, at)?.message.result !== undefined,
     ),
     progressSent: ofMethod('notifications/progress'),
-    cancelled: messages.filter(
-      ({ from, message: { method, params } }) =>
-        from === 'client' &&
-        method === 'notifications/cancelled' &&
-        messages.some((one) => isCall(one) && one.message.id === params?.['requestId']),
-    ).length,
+    cancelled: each.filter((at) => isTakenBack(messages, at)).length,
   };
 }

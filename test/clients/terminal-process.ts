@@ -4,7 +4,8 @@
  * columns by 50 rows; it answers the questions that programs ask a terminal at their start.
  */
 import { spawn } from 'node:child_process';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { randomUUID } from 'node:crypto';
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import { killGroup } from './bounded-process.ts';
@@ -38,9 +39,10 @@ export async function runInTerminal(
   const pidPath = join(folder, 'pid');
   const command = `echo $$ > ${quote(pidPath)}; stty rows 50 cols 200; exec ${[program, ...args].map(quote).join(' ')}`;
   const startedAt = performance.now();
+  const mark = `FERMATA_TERMINAL=${randomUUID()}`;
   const child = spawn('script', ['-qefc', command, '/dev/null'], {
     cwd: options.cwd,
-    env: { ...options.env, TERM: 'xterm-256color', SHELL: '/bin/sh' },
+    env: { ...options.env, TERM: 'xterm-256color', SHELL: '/bin/sh', ...marked(mark) },
     detached: true,
     stdio: ['pipe', 'pipe', 'pipe'],
   });
@@ -49,6 +51,8 @@ export async function runInTerminal(
     const pid = Number(await readFile(pidPath, 'utf8').catch(() => ''));
     if (pid > 0) killGroup(pid);
     if (child.pid !== undefined) killGroup(child.pid);
+    // A daemon has left every group; it still carries the environment that it was started with.
+    for (const one of await pidsWith(mark)) killProcess(one);
   };
   const keyboard = pressKeys(child.stdin, steps);
   const kept = { stdout: '', stderr: '' };
@@ -80,6 +84,32 @@ export async function runInTerminal(
     await kill();
     await rm(folder, { recursive: true, force: true });
   }
+}
+
+function killProcess(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch (error) {
+    // ESRCH: it has ended meanwhile.
+    if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error;
+  }
+}
+
+function marked(mark: string): Record<string, string> {
+  const [name = '', value = ''] = mark.split('=');
+  return { [name]: value };
+}
+
+/** Processes of this user that were started with the mark in their environment; none where there is no `/proc`. */
+async function pidsWith(mark: string): Promise<number[]> {
+  const names = (await readdir('/proc').catch(() => [])).filter((name) => /^\d+$/.test(name));
+  const found = await Promise.all(
+    names.map(async (name) => {
+      const environment = await readFile(`/proc/${name}/environ`, 'utf8').catch(() => '');
+      return environment.split('\0').includes(mark) ? [Number(name)] : [];
+    }),
+  );
+  return found.flat();
 }
 
 /** What a screen says, to be compared: blanks and colours left out. */
