@@ -84,7 +84,10 @@ export async function startServices(options: ServicesOptions): Promise<RunningSe
       ),
     );
     const mcpServer = keep(
-      await createMcpServer(mcpServerConfig(options, proxy.url), { logger: logger('mcp-server'), access }),
+      await createMcpServer(mcpServerConfig(options, { proxyUrl: proxy.url, schedulerUrl: scheduler.url }), {
+        logger: logger('mcp-server'),
+        access,
+      }),
     );
     return {
       schedulerUrl: scheduler.url,
@@ -104,7 +107,10 @@ export async function startServices(options: ServicesOptions): Promise<RunningSe
   }
 }
 
-function mcpServerConfig({ settings, temporal }: ServicesOptions, proxyUrl: string): McpServerConfig {
+function mcpServerConfig(
+  { settings, temporal }: ServicesOptions,
+  urls: Pick<McpServerConfig, 'proxyUrl' | 'schedulerUrl'>,
+): McpServerConfig {
   const { host, ports, taskQueue, maxRunning } = settings;
-  return { host, port: ports.mcp, temporal, taskQueue, proxyUrl, maxRunning };
+  return { host, port: ports.mcp, temporal, taskQueue, maxRunning, ...urls };
 }

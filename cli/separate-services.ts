@@ -64,6 +64,7 @@ export async function startServiceProcesses(options: ServicesOptions): Promise<R
     const mcpServerUrl = await start('mcp-server', 'mcp-server/main.ts', {
       FERMATA_MCP_PORT: String(ports.mcp),
       FERMATA_PROXY_URL: proxyUrl,
+      FERMATA_SCHEDULER_URL: schedulerUrl,
     });
     return { schedulerUrl, proxyUrl, workerUrl, mcpServerUrl, children, close };
   } catch (error) {

@@ -74,7 +74,6 @@ const rules: Readonly<Record<string, Rule>> = {
       ...service,
       '@modelcontextprotocol/server',
       '@modelcontextprotocol/node',
-      '@modelcontextprotocol/fastify',
       '@temporalio/envconfig',
       'zod',
     ],

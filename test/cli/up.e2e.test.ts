@@ -24,6 +24,10 @@ describe('fermata up', () => {
     return up;
   };
 
+  async function statusOf(mcpUrl: string, path: string): Promise<number> {
+    return (await fetch(new URL(path, mcpUrl))).status;
+  }
+
   it('leaves no process behind on Ctrl-C, and the next start finds the runs of the first', async () => {
     const first = start();
     const ready = await first.ready;
@@ -32,6 +36,7 @@ describe('fermata up', () => {
     const { handle } = await client.call('spawn', { task: 'Where does the Nile end?' });
     const awaited = await client.call('await', { handles: [handle], timeoutSeconds: 60 });
     await client.close();
+    expect(await statusOf(ready.mcpUrl, '/api/pool')).toBe(200);
     first.signal('SIGINT');
     expect((await first.ended).code).toBe(0);
     expect(Object.entries(ready.pids).filter(([, pid]) => isAlive(pid))).toEqual([]);
@@ -52,6 +57,7 @@ describe('fermata up', () => {
     const awaited = await client.call('await', { handles: [handle], timeoutSeconds: 60 });
     expect(awaited['runs']).toMatchObject([{ status: 'Completed' }]);
     await client.close();
+    expect(await statusOf(ready.mcpUrl, '/api/pool')).toBe(200);
     up.signal('SIGTERM');
     expect((await up.ended).code).toBe(0);
     expect(Object.entries(ready.pids).filter(([, pid]) => isAlive(pid))).toEqual([]);
