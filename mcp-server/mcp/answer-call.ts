@@ -10,6 +10,7 @@ import {
 import type { Logger } from 'pino';
 import type { CallMeter, CallOutcome } from '../metrics.ts';
 import type { ToolCall, ToolDefinition } from './tool-call.ts';
+import { answerBytes, cutMiddle } from '../runs/fair-cut.ts';
 import { UserFault } from '../runs/user-fault.ts';
 
 /** @returns `broken off` when the call's signal ended it. Never rejects. */
@@ -58,5 +59,5 @@ export async function answerCall(
 }
 
 export function toolError(text: string): CallToolResult {
-  return { content: [{ type: 'text', text }], isError: true };
+  return { content: [{ type: 'text', text: cutMiddle(text, answerBytes) }], isError: true };
 }

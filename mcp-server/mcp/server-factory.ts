@@ -11,6 +11,7 @@ import {
 import type { Logger } from 'pino';
 import { z } from 'zod';
 import { openGrant, type Admitted } from '../../auth/grant.ts';
+import { wellWorded } from './argument-words.ts';
 import { answerCall, toolError } from './answer-call.ts';
 import { askerOf } from '../runs/asker.ts';
 import { packageVersion } from '../runs/package-version.ts';
@@ -84,7 +85,7 @@ export function createServerFactory(deps: FactoryDeps): ServerFactory {
       const { title, description, annotations, input } = tool;
       server.registerTool(
         tool.name,
-        { title, description, annotations: { ...annotations }, inputSchema: input },
+        { title, description, annotations: { ...annotations }, inputSchema: wellWorded(input) },
         async (args: unknown, context: ServerContext) =>
           await calls.run(goneSignals(context), async (signal) => {
             const call = toCall(deps, server, context, signal);

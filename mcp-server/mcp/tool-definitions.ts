@@ -36,7 +36,12 @@ const defaultWaitSeconds = 45;
 const handleText = z.string().min(1).describe('A handle from spawn: run_ and 22 letters and digits.');
 
 const awaitSchema = z.strictObject({
-  handles: listFromText(z.array(z.string().min(1)).min(1).max(100)).describe('Handles from spawn, 1 to 100.'),
+  handles: listFromText(
+    z
+      .array(z.string().min(1))
+      .min(1)
+      .max(100, 'await 100 handles at most in one call, the others in the next one'),
+  ).describe('Handles from spawn, 1 to 100.'),
   mode: z.enum(['all', 'any']).default('all').describe('all: until every run has ended. any: until one has.'),
   timeoutSeconds: numberFromText(z.number().min(0).max(maxWaitSeconds))
     .default(defaultWaitSeconds)
@@ -46,7 +51,10 @@ const awaitSchema = z.strictObject({
 const decideShape = decideRequestSchema.shape;
 const decideSchema = z.strictObject({
   input: decideShape.input.describe('The text to classify, with the question if there is one.'),
-  labels: listFromText(decideShape.labels.unwrap()).optional().describe('2 to 20 labels to choose from.'),
+  // The answer repeats them.
+  labels: listFromText(z.array(z.string().min(1).max(200)).min(2).max(20))
+    .optional()
+    .describe('2 to 20 labels to choose from.'),
   model: decideShape.model.describe('A model of the pool. Default: whichever can do it.'),
 });
 

@@ -19,7 +19,11 @@ import { booleanFromText, listFromText, numberFromText } from './lenient-argumen
 import { UserFault } from './user-fault.ts';
 
 export const spawnRequestSchema = z.strictObject({
-  task: z.string().min(1).describe('What to do, complete in itself: the sub-agent sees nothing else.'),
+  task: z
+    .string()
+    .min(1)
+    .refine((task) => task.trim() !== '', 'says nothing; write what the sub-agent shall do')
+    .describe('What to do, complete in itself: the sub-agent sees nothing else.'),
   model: z.string().min(1).optional().describe('A model of the pool. Default: its first one.'),
   serviceClass: serviceClassSchema
     .optional()
