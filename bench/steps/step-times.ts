@@ -39,7 +39,8 @@ export function stepTimes(turns: readonly EngineTurn[], calls: readonly ToolSpan
     const next = ordered[index + 1];
     if (next?.turn !== turn.turn + 1)
       throw new Error(`turn ${turn.turn} of ${turn.run} is not followed by the next`);
-    const between = calls.filter((call) => call.startMs >= turn.endMs && call.startMs <= next.startMs);
+    // By its end: a call that starts with the next turn belongs to the step after.
+    const between = calls.filter((call) => call.startMs >= turn.endMs && call.endMs <= next.startMs);
     const [call] = between;
     if (call === undefined || between.length > 1) {
       throw new Error(`${between.length} tool calls after turn ${turn.turn} of ${turn.run}, expected one`);

@@ -55,6 +55,12 @@ describe('the time that is added to a step', () => {
     );
   });
 
+  it('is told apart when nothing at all lies between two calls but a turn of no time', () => {
+    const turns = [turn(1, 0, 0), turn(2, 1, 1), turn(3, 2, 3)];
+    const added = { toToolMs: 0, toTurnMs: 0, addedMs: 0 };
+    expect(stepTimes(turns, [call(0, 1), call(1, 2)])).toEqual([added, added]);
+  });
+
   it('is not told of a record with a gap: a repeated turn, a lost one, a step without its call', () => {
     const calls = [call(110, 150)];
     expect(() => stepTimes([turn(1, 0, 100), turn(1, 200, 210)], calls)).toThrow('is not followed');
