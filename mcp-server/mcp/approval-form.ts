@@ -30,6 +30,8 @@ const requestedSchema: ElicitRequestFormParams['requestedSchema'] = {
     allow: {
       type: 'boolean',
       title: 'Allow this call',
+      // A client may choose something beforehand, and Enter then says it.
+      default: false,
       description: 'Yes: the tool is called, once, with exactly these arguments. No: it is not called.',
     },
   },
