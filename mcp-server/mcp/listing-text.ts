@@ -4,10 +4,13 @@
  */
 import type { DecideResponse } from '../../contracts/decide.ts';
 import type { ListedTool, ToolListing } from '../../contracts/tool-listing.ts';
-import { answerBytes, cutMiddle } from '../runs/fair-cut.ts';
+import { answerBytes, cutMiddle, cutTogether } from '../runs/fair-cut.ts';
 import type { ToolAnswer } from './run-text.ts';
 
 const descriptionBytes = 600;
+/** Warnings that are told, and what they take together. */
+const shownWarnings = 20;
+const warningBytes = 8_000;
 
 function hints({ annotations }: ListedTool): string {
   const said = [
@@ -17,16 +20,37 @@ function hints({ annotations }: ListedTool): string {
   return said.length === 0 ? '' : ` [${said.join(', ')}]`;
 }
 
+/** What `tools` tells of a tool beside its description, as structured content. */
+function named({ name, server, annotations }: ListedTool) {
+  return { name, server, description: '', annotations };
+}
+
+/** How many of the first tools fit `bytes` without their descriptions, and the bytes they take. */
+function fitting(
+  tools: readonly ListedTool[],
+  bytes: number,
+): { readonly count: number; readonly used: number } {
+  let used = 0;
+  for (const [count, tool] of tools.entries()) {
+    const size = Buffer.byteLength(JSON.stringify(named(tool)));
+    if (used + size > bytes) return { count, used };
+    used += size;
+  }
+  return { count: tools.length, used };
+}
+
 /** With very many tools the descriptions get shorter, so that no name is left out while names fit. */
-export function tellTools({ tools, warnings }: ToolListing): ToolAnswer {
-  const room = Math.floor((answerBytes - tools.length * 120) / Math.max(1, tools.length));
-  const perTool = Math.min(descriptionBytes, Math.max(0, room));
-  const shown = tools.slice(0, Math.floor(answerBytes / 120)).map((tool) => ({
-    name: tool.name,
-    server: tool.server,
+export function tellTools({ tools, warnings: all }: ToolListing): ToolAnswer {
+  const { count, used } = fitting(tools, answerBytes);
+  const perTool = Math.min(descriptionBytes, Math.floor((answerBytes - used) / Math.max(1, count)));
+  const shown = tools.slice(0, count).map((tool) => ({
+    ...named(tool),
     description: perTool < 150 ? '' : cutMiddle(tool.description, perTool),
-    annotations: tool.annotations,
   }));
+  const warnings = [
+    ...cutTogether(all.slice(0, shownWarnings), warningBytes),
+    ...(all.length > shownWarnings ? [`${all.length - shownWarnings} more warnings`] : []),
+  ];
   const servers = [...new Set(shown.map((tool) => tool.server))].toSorted();
   const lines = servers.flatMap((server) => [
     `${server}:`,
@@ -46,7 +70,7 @@ export function tellTools({ tools, warnings }: ToolListing): ToolAnswer {
   ];
   return {
     text: [...lines, ...notes].join('\n'),
-    structured: { tools: shown, warnings: [...warnings], total: tools.length },
+    structured: { tools: shown, warnings, total: tools.length },
   };
 }
 

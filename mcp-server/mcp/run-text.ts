@@ -15,7 +15,7 @@ import type { ApproveOutcome } from '../runs/approve-run.ts';
 import { budgetLines, structuredBudget } from './budget-text.ts';
 import type { AwaitOutcome } from '../runs/await-runs.ts';
 import type { CancelOutcome } from '../runs/cancel-run.ts';
-import { answerBytes, cutTogether } from '../runs/fair-cut.ts';
+import { answerBytes, cutTogether, jsonBytes } from '../runs/fair-cut.ts';
 import { familyLines, structuredFamily } from './family-text.ts';
 import type { RunList } from '../runs/list-runs.ts';
 import type { RunStanding } from '../runs/run-service.ts';
@@ -79,8 +79,12 @@ function structuredRun(run: RunView, text: string, approvals: FittedApprovals): 
   };
 }
 
-/** Room for everything of a run but its long text; handles, counters, summary and reason fit in. */
-const fixedBytesOfRun = 400;
+/** Room for everything of a run but its texts; handle, phase and counters fit in. */
+const fixedBytesOfRun = 250;
+/** All summaries of one answer: a hundred whole ones, in most scripts. */
+const summaryBytes = 20_000;
+/** Long texts share at least so much, however many runs there are. */
+const leastTextBytes = 10_000;
 /** Twice what a budget takes in a text, for its structured twin. */
 const budgetBytes = 400;
 
@@ -100,13 +104,35 @@ function hintOf({ done, runs }: AwaitOutcome): string | null {
   return `Time is up with ${plural(open, 'run')} still at work. Nothing is lost: call await again with the same handles.${also}`;
 }
 
-export function tellAwait(outcome: AwaitOutcome): ToolAnswer {
-  const { done, runs } = outcome;
-  const fitted = fitApprovals(runs.map((run) => run.pendingApprovals));
-  const texts = cutTogether(
-    runs.map(longText),
-    Math.max(10_000, answerBytes - runs.reduce((sum, run) => sum + fixedBytesOf(run), 0) - fitted.bytes),
+function withSummariesCut<R extends Pick<RunView, 'summary'>>(runs: readonly R[]): R[] {
+  const summaries = cutTogether(
+    runs.map(({ summary }) => summary),
+    summaryBytes,
   );
+  return runs.map((run, index) => ({ ...run, summary: summaries[index] ?? '' }));
+}
+
+function total(texts: readonly (string | null)[]): number {
+  return texts.reduce((sum, text) => sum + (text === null ? 0 : jsonBytes(text)), 0);
+}
+
+export function tellAwait(whole: AwaitOutcome): ToolAnswer {
+  const fitted = fitApprovals(whole.runs.map((run) => run.pendingApprovals));
+  const summarised = withSummariesCut(whole.runs);
+  const fixed = summarised.reduce((sum, run) => sum + fixedBytesOf(run), 0);
+  const room = answerBytes - fixed - total(summarised.map((run) => run.summary)) - fitted.bytes;
+  // Why a run failed is worth more than how far it came.
+  const reasons = cutTogether(
+    summarised.map((run) => run.reason ?? ''),
+    Math.max(leastTextBytes, Math.floor((room * 2) / 3)),
+  );
+  const runs = summarised.map((run, index) => ({
+    ...run,
+    reason: run.reason === null ? null : (reasons[index] ?? ''),
+  }));
+  const outcome = { ...whole, runs };
+  const { done } = outcome;
+  const texts = cutTogether(runs.map(longText), Math.max(leastTextBytes, room - total(reasons)));
   const approvals = (index: number): FittedApprovals => fitted.lists[index] ?? noneFitted;
   const parts = runs.map((run, index) =>
     [
@@ -183,7 +209,8 @@ export function tellStatus({ run, family }: RunStanding): ToolAnswer {
   };
 }
 
-export function tellList({ runs, more }: RunList): ToolAnswer {
+export function tellList({ runs: whole, more }: RunList): ToolAnswer {
+  const runs = withSummariesCut(whole);
   const lines = runs.map((run) => `${headline(run)}\n  ${run.summary}`);
   const end = more ? [`older runs are left out; the newest ${runs.length} are shown`] : [];
   return {

@@ -273,6 +273,40 @@ describe('what await tells', () => {
   });
 });
 
+describe('an answer with the longest of everything', () => {
+  const most = 90_000;
+  const sizeOf = (structured: object): number => Buffer.byteLength(JSON.stringify(structured));
+  const worst = (index: number): RunView =>
+    run({
+      handle: `run_0123456789abcdefghi${100 + index}` as Handle,
+      status: 'Failed',
+      summary: '\u{1f30a}'.repeat(200),
+      result: null,
+      reason: `${index}:`.padEnd(4_096, '"'),
+      partial: `${index}:`.padEnd(4_096, 'p'),
+    });
+
+  it.each([1, 20, 100])('is one of bounded size for %i runs that failed', (count) => {
+    const runs = Array.from({ length: count }, (_, index) => worst(index));
+    const { text, structured } = tellAwait({ done: true, runs });
+    expect(jsonBytes(text)).toBeLessThan(most);
+    expect(sizeOf(structured)).toBeLessThan(most);
+    runs.forEach((_, index) => expect(text).toContain(`reason: ${index}:`));
+  });
+
+  it('is one of bounded size in status, for a run with very many children and for a list', () => {
+    const runs = Array.from({ length: 500 }, (_, index) => worst(index));
+    const family = { children: runs, subtree: { runs: 501, atWork: 0, counters: zeroCounters } };
+    for (const { text, structured } of [
+      tellStatus({ run: worst(1), family }),
+      tellList({ runs: runs.slice(0, 50), more: true }),
+    ]) {
+      expect(jsonBytes(text)).toBeLessThan(most);
+      expect(sizeOf(structured)).toBeLessThan(most);
+    }
+  });
+});
+
 describe('what the other tools tell', () => {
   it('spawn: the handle and what to do with it', () => {
     const { text, structured } = tellSpawn({
