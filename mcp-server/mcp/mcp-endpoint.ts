@@ -25,8 +25,25 @@ export interface McpEndpoint {
   close(): Promise<void>;
 }
 
-function refusal(status: number, code: number, message: string): Response {
-  return Response.json({ jsonrpc: '2.0', error: { code, message }, id: null }, { status });
+function refusal(status: number, code: number, message: string, headers = {}): Response {
+  return Response.json({ jsonrpc: '2.0', error: { code, message }, id: null }, { status, headers });
+}
+
+const bothTypes = 'application/json, text/event-stream';
+
+/** The SDK wants both types by name; who takes any type, or names none, takes these too (RFC 9110, 12.5.1). */
+function nameAccepted({ headers }: Request): void {
+  const accept = headers.get('accept');
+  if (accept === null || accept.trim() === '' || accept.includes('*/*')) headers.set('accept', bothTypes);
+}
+
+/** null: the method may be served. Requests of 2026-07-28 are POSTs, and sessions alone know the others. */
+function methodRefusal({ method, headers }: Request): Response | null {
+  const modern = (headers.get('mcp-protocol-version') ?? '') >= '2026-07-28';
+  const allowed = modern ? ['POST'] : ['POST', 'GET', 'DELETE'];
+  if (allowed.includes(method)) return null;
+  const allow = allowed.join(', ');
+  return refusal(405, -32_000, `method ${method} is not served here; use ${allow}`, { allow });
 }
 
 export function createMcpEndpoint(
@@ -44,10 +61,11 @@ export function createMcpEndpoint(
   const sessions = new LegacySessions(makeServer, limits);
   return {
     async fetch(request, tokenName) {
+      const refused = methodRefusal(request);
+      if (refused !== null) return refused;
+      nameAccepted(request);
       if (request.method !== 'POST') {
-        return (await isLegacyRequest(request))
-          ? await sessions.fetch(request, undefined, tokenName)
-          : await modern.fetch(request);
+        return await sessions.fetch(request, undefined, tokenName);
       }
       const body = await readRequestBody(request, maxBodyBytes);
       if (body.tooLarge)

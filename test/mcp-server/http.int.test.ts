@@ -85,6 +85,23 @@ describe('the handshake', () => {
     expect(headers['mcp-session-id']).toMatch(/^[0-9a-f-]{36}$/);
   });
 
+  it.each(['*/*', '', 'application/json, */*;q=0.1'])('is held with who accepts %j', async (accept) => {
+    const opened = await send({ headers: { accept }, body: initialize('2025-11-25') });
+    expect(opened.status).toBe(200);
+    const session = { accept, 'mcp-session-id': String(opened.headers['mcp-session-id']) };
+    const list = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list' });
+    expect((await send({ headers: session, body: list })).text).toContain('"name":"spawn"');
+  });
+
+  it.each(['1999-01-01', '2024-11-05x', 'x'])(
+    'of the unknown version %j is offered one that is known',
+    async (version) => {
+      const { status, text } = await send({ body: initialize(version) });
+      expect(status).toBe(200);
+      expect(text).toContain('"protocolVersion":"2025-11-25"');
+    },
+  );
+
   it('is not needed for 2026-07-28: one request is enough, and no session comes of it', async () => {
     const { status, text, headers } = await send(modern('tools/list'));
     expect(status).toBe(200);
@@ -148,6 +165,33 @@ async function openStream(headers: Record<string, string>, signal: AbortSignal):
     await response.text();
   }
 }
+
+describe('a session', () => {
+  const ping = (id: number) => ({ jsonrpc: '2.0', id, method: 'ping' });
+
+  it.each(['2025-03-26', '2025-06-18', '2025-11-25'])(
+    'of %s takes its version in a header, or none; answers batches; and refuses what is no message',
+    async (version) => {
+      const opened = await send({ body: initialize(version) });
+      const session = { 'mcp-session-id': String(opened.headers['mcp-session-id']) };
+      const ask = async (body: unknown, headers: Record<string, string> = {}) =>
+        await send({ headers: { ...session, ...headers }, body: JSON.stringify(body) });
+      expect((await ask(ping(1))).status).toBe(200);
+      expect((await ask(ping(2), { 'mcp-protocol-version': version })).status).toBe(200);
+      const unknown = await ask(ping(3), { 'mcp-protocol-version': '1999-01-01' });
+      expect(unknown.status).toBe(400);
+      expect(unknown.text).toContain('supported versions');
+      const batch = await ask([ping(4), ping(5)]);
+      expect(batch.text.match(/"id":[45]/g)?.toSorted()).toEqual(['"id":4', '"id":5']);
+      expect((await ask({ jsonrpc: '1.0', id: 6, method: 'ping' })).text).toContain('-32600');
+      expect((await ask({ jsonrpc: '2.0', method: 'notifications/initialized' })).status).toBe(202);
+      expect((await ask({ jsonrpc: '2.0', id: 7, method: 'foo/bar' })).text).toContain('-32601');
+      const tool = { name: 'nope', arguments: {} };
+      const call = { jsonrpc: '2.0', id: 8, method: 'tools/call', params: tool };
+      expect((await ask(call)).text).toContain('-32602');
+    },
+  );
+});
 
 describe('what is refused', () => {
   it.each([
@@ -218,8 +262,22 @@ describe('what is refused', () => {
     expect(answer.status).toBe(415);
   });
 
-  it('is another method', async () => {
-    expect((await send({ method: 'PUT', body: '{}' })).status).toBeGreaterThanOrEqual(400);
+  it('is another method, and the answer names those that are served', async () => {
+    for (const method of ['PUT', 'PATCH', 'OPTIONS', 'HEAD']) {
+      const { status, headers } = await send({ method });
+      expect([method, status, headers['allow']]).toEqual([method, 405, 'POST, GET, DELETE']);
+    }
+    const version = { 'mcp-protocol-version': '2026-07-28', 'mcp-session-id': 'gone' };
+    for (const method of ['GET', 'DELETE']) {
+      const { status, headers } = await send({ method, headers: version });
+      expect([method, status, headers['allow']]).toEqual([method, 405, 'POST']);
+    }
+  });
+
+  it.each(['application/json', 'text/html'])('is a client that takes %s alone', async (accept) => {
+    const { status, text } = await send({ headers: { accept }, body: initialize('2025-06-18') });
+    expect(status).toBe(406);
+    expect(text).toContain('must accept both application/json and text/event-stream');
   });
 });
 
