@@ -31,7 +31,8 @@ const ownSources: BundleSources = { root, lockFile: join(root, 'package-lock.jso
 
 /** Builds side by side, as during a rolling deploy, and the one before. */
 const keptBundles = 4;
-const bundleName = /^workflows-[0-9a-f]{32}\.js$/;
+/** Also those that a worker was killed amid writing. */
+const bundleName = /^workflows-[0-9a-f]{32}\.js(\.[0-9a-f-]{36})?$/;
 
 /**
  * The bundle from `folder`, made and put there first if need be. Two workers may do so at once. Where

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { mkdir, mkdtemp, readdir, readFile, rm, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -78,6 +79,20 @@ describe('the kept bundle', () => {
     const both = await Promise.all([bundle(), bundle()]);
     expect(await Promise.all(both.map(codeOf))).toEqual(both.map(() => 'made of export const one = 1;'));
     expect(await readdir(state)).toHaveLength(1);
+  });
+
+  it('does not leave for ever what a killed worker had begun to write', async () => {
+    await mkdir(state);
+    const begun = join(state, `workflows-${'0'.repeat(32)}.js.${randomUUID()}`);
+    await writeFile(begun, 'half of');
+    const long = new Date(Date.now() - 60_000);
+    await utimes(begun, long, long);
+    for (const text of ['2', '3', '4', '5']) {
+      await write('workflows/index.ts', text);
+      await bundle();
+    }
+    expect(await readdir(state)).toHaveLength(4);
+    await expect(readFile(begun)).rejects.toThrow('ENOENT');
   });
 
   it('gives way when a fifth is made, the longest unused first', async () => {

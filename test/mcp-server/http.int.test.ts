@@ -1,23 +1,13 @@
 /** What `/mcp` and its neighbours answer on the wire, without Temporal. */
 import { request as httpRequest } from 'node:http';
 import { text as readText } from 'node:stream/consumers';
-import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createMcpServer, type McpServerHandle } from '../../mcp-server/create-mcp-server.ts';
+import type { McpServerHandle } from '../../mcp-server/create-mcp-server.ts';
+import { startServerAlone } from './server-alone.ts';
 
 let server: McpServerHandle;
 beforeAll(async () => {
-  server = await createMcpServer(
-    {
-      host: '127.0.0.1',
-      port: 0,
-      temporal: { address: '127.0.0.1:9', namespace: 'default' },
-      temporalCallMs: 200,
-      taskQueue: 'none',
-      proxyUrl: 'http://127.0.0.1:9',
-    },
-    { logger: pino({ level: 'silent' }) },
-  );
+  server = await startServerAlone();
 });
 afterAll(async () => {
   await server.close();
