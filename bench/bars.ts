@@ -7,6 +7,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { cpus } from 'node:os';
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
+import type { Spread } from './sim/statistics.ts';
 
 export type Operator = '>=' | '<=' | '=';
 
@@ -17,6 +18,8 @@ export interface Bar {
   readonly value: number | null;
   readonly op: Operator;
   readonly limit: number;
+  /** Of the repeats that `value` is the middle of; absent: it was measured once. */
+  readonly spread?: Spread;
 }
 
 /** What a result needs beside its numbers to be compared with another one. */
@@ -40,12 +43,17 @@ export interface Report {
 }
 
 /** @throws RangeError when the name could not stand in its line, or the limit is not a number. */
-export function bar(name: string, value: number | null, op: Operator, limit: number): Bar {
+export function bar(name: string, value: number | null, op: Operator, limit: number, spread?: Spread): Bar {
   if (!/^[^\s:]([^\n:]*[^\s:])?$/.test(name)) {
     throw new RangeError(`'${name}' cannot name a bar: one line without a colon, no blank at its ends`);
   }
   if (!Number.isFinite(limit)) throw new RangeError(`bar ${name}: its limit is ${limit}, not a number`);
-  return { name, value, op, limit };
+  return { name, value, op, limit, ...(spread === undefined ? {} : { spread }) };
+}
+
+/** The middle of several repeats against a limit. @throws RangeError as {@link bar}. */
+export function spreadBar(name: string, spread: Spread, op: Operator, limit: number): Bar {
+  return bar(name, spread.median, op, limit, spread);
 }
 
 function compare(value: number, op: Operator, limit: number): boolean {

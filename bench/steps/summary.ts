@@ -1,5 +1,5 @@
 /** What was measured as a table and as bars: medians over the repeats, lowest and highest beside them. Pure. */
-import { bar, type Bar } from '../bars.ts';
+import { spreadBar, type Bar } from '../bars.ts';
 import { quantilesOf, spreadText } from '../overhead/statistics.ts';
 import { spreadOf, type Spread } from '../sim/statistics.ts';
 import { alignedTable } from '../sim/table.ts';
@@ -23,22 +23,22 @@ function stepSpread(repeats: readonly Repeat[], part: StepPart, quantile: 'p50' 
 
 export function stepsBars(repeats: readonly Repeat[]): readonly Bar[] {
   return [
-    bar('steps added p50 ms', stepSpread(repeats, 'addedMs', 'p50').median, '<=', limits.addedMsPerStep),
-    bar(
+    spreadBar('steps added p50 ms', stepSpread(repeats, 'addedMs', 'p50'), '<=', limits.addedMsPerStep),
+    spreadBar(
       'steps per second of 100 runs',
-      spreadOf(repeats.map(({ together }) => together?.stepsPerSecond ?? null)).median,
+      spreadOf(repeats.map(({ together }) => together?.stepsPerSecond ?? null)),
       '>=',
       limits.stepsPerSecond,
     ),
-    bar(
+    spreadBar(
       'steps 16 runs begun ms',
-      spreadOf(repeats.flatMap(({ bursts }) => bursts)).median,
+      spreadOf(repeats.flatMap(({ bursts }) => bursts)),
       '<=',
       limits.burstMs,
     ),
-    bar(
+    spreadBar(
       'steps history second half over first',
-      spreadOf(repeats.map(({ history }) => history.growth)).median,
+      spreadOf(repeats.map(({ history }) => history.growth)),
       '<=',
       limits.historyGrowth,
     ),

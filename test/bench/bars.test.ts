@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { bar, barLine, exitCodeOf, isMet, publish, reportOf } from '../../bench/bars.ts';
+import { bar, barLine, exitCodeOf, isMet, publish, reportOf, spreadBar } from '../../bench/bars.ts';
 import type { Bar, Operator } from '../../bench/bars.ts';
 
 const operators: readonly Operator[] = ['>=', '<=', '='];
@@ -28,6 +28,14 @@ describe('the line of a bar', () => {
     [bar('ratio', Number.POSITIVE_INFINITY, '>=', 3), 'bar ratio: Infinity (>= 3) missed'],
   ])('reads as agreed: %o', (one, line) => {
     expect(barLine(one)).toBe(line);
+  });
+
+  it('takes the middle of repeats as its value, and keeps the spread for the result', () => {
+    const one = spreadBar('ratio', { median: 3, lowest: 2, highest: 5 }, '>=', 3);
+    expect(barLine(one)).toBe('bar ratio: 3 (>= 3) ok');
+    expect(reportOf('flood', [one], context).bars).toMatchObject([
+      { value: 3, ok: true, spread: { lowest: 2, highest: 5 } },
+    ]);
   });
 
   it('shows a miss by a hair as a number that misses', () => {
