@@ -114,7 +114,7 @@ function workerOptions(config: WorkerConfig, parts: WorkerParts): WorkerOptions 
     // A cancel reaches an activity with its next heartbeat; throttled ones would wait for it.
     maxHeartbeatThrottleInterval: '2 seconds',
     // After a worker was killed its runs do not wait longer than this for another one.
-    stickyQueueScheduleToStartTimeout: '5 seconds',
+    stickyQueueScheduleToStartTimeout: '2 seconds',
     // Activities hear of the stop at once and decide themselves: see heartbeat.ts.
     shutdownGraceTime: 0,
     shutdownForceTime: '40 seconds',

@@ -67,7 +67,36 @@ export function allWentOn(kill: Kill, seen: Observations): boolean {
   );
 }
 
+/** A run that a kill made stand still. */
+export interface SlowStop {
+  readonly run: ObservedRun;
+  readonly kill: Kill;
+  readonly goOnMs: number;
+  readonly alone: boolean;
+  /** Kills of the last minute before this one, latest first. */
+  readonly before: readonly { readonly part: PartName; readonly secondsBefore: number }[];
+}
+
+/** The longest of those that a death of this part made; those that stood alone, where any did. */
+export function slowestStops(seen: Observations, part: PartName, count: number): readonly SlowStop[] {
+  const stops = seen.kills
+    .filter((kill) => kill.part === part)
+    .flatMap((kill) =>
+      stopsOf(kill, seen).map((stop) => ({ ...stop, kill, before: killsBefore(kill, seen.kills) })),
+    );
+  const alone = stops.filter((stop) => stop.alone);
+  return (alone.length > 0 ? alone : stops).toSorted((a, b) => b.goOnMs - a.goOnMs).slice(0, count);
+}
+
+function killsBefore({ atMs }: Kill, kills: readonly Kill[]): SlowStop['before'] {
+  return kills
+    .filter((other) => other.atMs < atMs && atMs - other.atMs < 60_000)
+    .map((other) => ({ part: other.part, secondsBefore: (atMs - other.atMs) / 1_000 }))
+    .toSorted((a, b) => a.secondsBefore - b.secondsBefore);
+}
+
 interface Stop {
+  readonly run: ObservedRun;
   readonly goOnMs: number;
   /** No other part died between the kill and the moment the run went on. */
   readonly alone: boolean;
@@ -82,7 +111,7 @@ function stopsOf(kill: Kill, seen: Observations): Stop[] {
     const others = seen.kills.filter(
       (other) => other !== kill && other.atMs <= sign && (other.backMs ?? Infinity) >= kill.atMs,
     );
-    return [{ goOnMs: sign - kill.atMs, alone: others.length === 0 }];
+    return [{ run, goOnMs: sign - kill.atMs, alone: others.length === 0 }];
   });
 }
 

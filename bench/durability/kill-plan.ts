@@ -28,19 +28,31 @@ const shares: Readonly<Record<PartName, number>> = {
   temporal: 3,
 };
 
-export function planKills(count: number, seed: number): readonly PlannedKill[] {
+/** @param only the one part that dies, each time alone. */
+export function planKills(count: number, seed: number, only: PartName | null = null): readonly PlannedKill[] {
   const generator = createGenerator(seed);
   const plan: PlannedKill[] = [];
   while (plan.length < count) {
-    const round = partNames.flatMap((name) => Array.from({ length: shares[name] }, () => name));
+    const round = partNames
+      .filter((name) => only === null || name === only)
+      .flatMap((name) => Array.from({ length: shares[name] }, () => name));
     while (round.length > 0 && plan.length < count) {
       const [part] = round.splice(nextInteger(generator, 0, round.length - 1), 1);
       if (part === undefined) break;
       const gapMs = nextInteger(generator, shortestGapMs, longestGapMs);
-      plan.push({ part, gapMs, alone: nextRandom(generator) < aloneShare });
+      plan.push({
+        part,
+        gapMs,
+        alone: nextRandom(generator) < aloneShare || only !== null || isFirstOf(part, plan),
+      });
     }
   }
   return plan;
+}
+
+/** So that a short plan, too, has one death of each part that stands alone. */
+function isFirstOf(part: PartName, plan: readonly PlannedKill[]): boolean {
+  return plan.every((kill) => kill.part !== part);
 }
 
 /** How often each part dies at least in a plan of so many kills. */

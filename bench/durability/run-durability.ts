@@ -6,20 +6,22 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { publish } from '../bars.ts';
-import { aftermathOf, allWentOn } from './aftermath.ts';
+import { aftermathOf, allWentOn, slowestStops } from './aftermath.ts';
 import { runClient } from './client.ts';
 import { planKills } from './kill-plan.ts';
+import { keepHistories } from './keep-histories.ts';
 import { killAll } from './killer.ts';
 import type { DurabilityOptions } from './options.ts';
 import { readTranscripts } from './read-transcripts.ts';
 import { Recorder, type ClientCall } from './recorder.ts';
 import { startSite, type Site } from './site.ts';
-import { aftermathTable, countLines, durabilityBars, runsTable } from './summary.ts';
+import { aftermathTable, countLines, durabilityBars, runsTable, stopLines } from './summary.ts';
 import { judge } from './verdict.ts';
 
 /** What is lost after the last kill has this long to show that it is not. */
 const settleLimitMs = 150_000;
 const collectEveryMs = 100;
+const slowestShown = 6;
 
 const progress = (line: string): void => {
   process.stderr.write(`${line}\n`);
@@ -65,7 +67,14 @@ async function measure(site: Site, options: DurabilityOptions): Promise<0 | 1> {
   for (const line of [...runsTable(seen), '', ...aftermathTable(aftermath), '', ...countLines(verdict)])
     print(line);
   for (const line of [...verdict.lost, ...verdict.unsettled].slice(0, 20)) print(`  ${line}`);
-  return await publish('durability', durabilityBars(options.kills, verdict, aftermath), {
+  const stops = slowestStops(seen, options.only ?? 'worker', slowestShown);
+  await keepHistories(
+    site.temporalAddress,
+    site.stateDir,
+    stops.flatMap(({ run }) => run.handle ?? []),
+  );
+  for (const line of stopLines(stops)) print(line);
+  return await publish('durability', durabilityBars(options, verdict, aftermath), {
     details: {
       options,
       killingSeconds,
@@ -95,7 +104,7 @@ async function killUnderLoad(site: Site, options: DurabilityOptions, recorder: R
   everyone.catch(() => undefined);
   let failedStarts: number;
   try {
-    failedStarts = await killAll(planKills(options.kills, options.seed), {
+    failedStarts = await killAll(planKills(options.kills, options.seed, options.only), {
       parts,
       kills: recorder.kills,
       allWentOn: (kill) => allWentOn(kill, recorder.observations()),

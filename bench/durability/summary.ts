@@ -1,7 +1,8 @@
 /** The tables and the bars of the durability bench. Pure. */
 import { bar, type Bar } from '../bars.ts';
-import type { Aftermath, Fates } from './aftermath.ts';
+import type { Aftermath, Fates, SlowStop } from './aftermath.ts';
 import { leastKills } from './kill-plan.ts';
+import type { DurabilityOptions } from './options.ts';
 import type { Observations } from './recorder.ts';
 import { runKinds } from './workload.ts';
 import type { Verdict } from './verdict.ts';
@@ -10,7 +11,7 @@ import type { Verdict } from './verdict.ts';
 const goOnLimitSeconds = 15;
 
 export function durabilityBars(
-  plannedKills: number,
+  { kills: plannedKills, only }: Pick<DurabilityOptions, 'kills' | 'only'>,
   verdict: Verdict,
   aftermath: readonly Aftermath[],
 ): readonly Bar[] {
@@ -18,17 +19,23 @@ export function durabilityBars(
   const fewest = Math.min(...aftermath.map(({ kills }) => kills));
   return [
     bar('kills', sum(aftermath.map(({ kills }) => kills)), '>=', plannedKills),
-    bar('kills of the part with the fewest', fewest, '>=', leastKills(plannedKills)),
+    ...(only === null
+      ? [bar('kills of the part with the fewest', fewest, '>=', leastKills(plannedKills))]
+      : []),
     bar('runs lost', verdict.lost.length, '=', 0),
     bar('turns doubled in transcripts', verdict.turnsDoubled, '=', 0),
     bar('tool calls doubled', verdict.callsDoubled + verdict.effectsDoubled, '=', 0),
     bar('handles that did not settle', verdict.unsettled.length, '=', 0),
-    bar(
-      'after the death of the worker alone runs go on, slowest s',
-      slowestMs === null ? null : slowestMs / 1_000,
-      '<=',
-      goOnLimitSeconds,
-    ),
+    ...(only === null || only === 'worker'
+      ? [
+          bar(
+            'after the death of the worker alone runs go on, slowest s',
+            slowestMs === null ? null : slowestMs / 1_000,
+            '<=',
+            goOnLimitSeconds,
+          ),
+        ]
+      : []),
   ];
 }
 
@@ -68,6 +75,15 @@ export function runsTable({ runs }: Observations): readonly string[] {
     return [kind, String(ofKind.length), of('Completed'), of('Failed'), of('Cancelled')];
   });
   return alignColumns([['runs', 'started', 'completed', 'failed', 'cancelled'], ...rows]);
+}
+
+/** The runs that stood still longest, and what else had died in the time before. */
+export function stopLines(stops: readonly SlowStop[]): readonly string[] {
+  return stops.map(({ run, kill, goOnMs, alone, before }) => {
+    const others = before.map(({ part, secondsBefore }) => `${part} ${secondsBefore.toFixed(1)} s before`);
+    const where = `${run.handle ?? '-'} (${run.plan.kind}) after ${kill.part} at ${new Date(kill.atMs).toISOString()}`;
+    return `${seconds(goOnMs)} s ${alone ? 'alone' : 'of several'}: ${where}; ${others.join(', ') || 'nothing before'}`;
+  });
 }
 
 /** What was asked of the world outside, in a few lines. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { aftermathOf, allWentOn } from '../../../bench/durability/aftermath.ts';
+import { aftermathOf, allWentOn, slowestStops } from '../../../bench/durability/aftermath.ts';
 import type { PartName } from '../../../bench/durability/kill-plan.ts';
 import type { Observations } from '../../../bench/durability/recorder.ts';
 import type { TranscriptMessage } from '../../../bench/durability/verdict.ts';
@@ -98,5 +98,22 @@ describe('the wait after a kill that stands alone', () => {
     const running = turnAt(run, 1, { endMs: null, finished: false });
     expect(allWentOn(kill, seen({ runs: [open], turns: [running] }))).toBe(true);
     expect(allWentOn(kill, seen({ runs: [{ ...open, startMs: 3_000 }] }))).toBe(true);
+  });
+});
+
+describe('the runs that stood still longest', () => {
+  const turns = [turnAt(run, 1, { endMs: 2_500, finished: false }), turnAt(run, 1, { startMs: 6_500 })];
+
+  it('are told with what died before', () => {
+    const kills = [killAt('proxy', 1_000, 1_500), killAt('worker', 2_400)];
+    expect(slowestStops(seen({ runs: [run], kills, turns }), 'worker', 3)).toMatchObject([
+      { goOnMs: 4_100, alone: true, before: [{ part: 'proxy', secondsBefore: 1.4 }] },
+    ]);
+  });
+
+  it('are those of several deaths only where none stood alone', () => {
+    const kills = [killAt('worker', 2_400), killAt('proxy', 1_000, 3_000)];
+    expect(slowestStops(seen({ runs: [run], kills, turns }), 'worker', 3)).toMatchObject([{ alone: false }]);
+    expect(slowestStops(seen({ runs: [run], kills, turns }), 'temporal', 3)).toEqual([]);
   });
 });

@@ -22,4 +22,17 @@ describe('the plan of kills', () => {
     expect(alone).toBeGreaterThan(20);
     expect(alone).toBeLessThan(80);
   });
+
+  it('has a death of each part that stands alone, however short it is', () => {
+    const plan = planKills(30, 5);
+    for (const part of partNames) {
+      expect(plan.find((kill) => kill.part === part)).toMatchObject({ alone: true });
+    }
+  });
+
+  it('of one part has no other, and each of its deaths stands alone', () => {
+    const plan = planKills(12, 1, 'worker');
+    expect(plan).toHaveLength(12);
+    expect(plan.every(({ part, alone }) => part === 'worker' && alone)).toBe(true);
+  });
 });
