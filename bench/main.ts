@@ -1,4 +1,5 @@
 /** `npm run bench -- NAME [--quick] [...]`: runs one benchmark, prints its table and bars, exits 1 if a bar is missed. */
+import { runDecideBench } from './decide/run-decide.ts';
 import { durabilityUsage, parseDurabilityOptions } from './durability/options.ts';
 import { runDurabilityBench } from './durability/run-durability.ts';
 import { runLongRuns } from './long-runs/run-long-runs.ts';
@@ -22,6 +23,7 @@ const benchmarks: Readonly<Record<string, { readonly run: Benchmark; readonly us
   steps: { run: quickOnly(runStepsBench), usage: '[--quick]' },
   'long-runs': { run: quickOnly(runLongRuns), usage: '[--quick]' },
   waits: { run: quickOnly(runWaitsBench), usage: '[--quick]' },
+  decide: { run: quickOnly(runDecideBench), usage: '[--quick]' },
   overhead: {
     run: (words) => {
       const options = parseOverheadOptions(words);
