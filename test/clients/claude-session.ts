@@ -32,6 +32,8 @@ export interface ClaudeSession {
   readonly settings?: object;
   /** A person at a terminal, who types the task too; absent: `-p`. */
   readonly keys?: readonly KeyStep[];
+  /** Told the lines of the screen after each change. */
+  readonly looked?: (lines: readonly string[]) => void;
 }
 
 function serverOf({ url, token, headers = {} }: NonNullable<ClaudeSession['mcp']>): object {
@@ -70,6 +72,7 @@ export async function runClaudeSession(
       },
       timeoutMs: session.timeoutMs,
       signal: session.signal,
+      ...(session.looked === undefined ? {} : { looked: session.looked }),
     };
     const args = [
       `--mcp-config=${mcpConfig}`,

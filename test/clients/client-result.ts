@@ -7,4 +7,6 @@ export interface ClientResult {
   readonly ended: readonly Ended[];
   /** What the scripted model saw, for the report and for whoever must find a fault. */
   readonly seen: Readonly<Record<string, unknown>>;
+  /** Lines to print whatever the bars say. */
+  readonly report?: readonly string[];
 }

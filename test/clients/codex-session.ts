@@ -28,6 +28,8 @@ export interface CodexSession {
   readonly mcpSettings?: readonly string[];
   /** A person at a terminal; absent: `codex exec`. */
   readonly keys?: readonly KeyStep[];
+  /** Told the lines of the screen after each change. */
+  readonly looked?: (lines: readonly string[]) => void;
 }
 
 /** What is there once a person has answered the questions at the first start; forms are shown under this policy. */
@@ -78,6 +80,7 @@ export async function runCodexSession(session: CodexSession): Promise<Ended> {
       env: { ...session.env, HOME: home, TMPDIR: folder, FERMATA_TOKEN: session.token },
       timeoutMs: session.timeoutMs,
       signal: session.signal,
+      ...(session.looked === undefined ? {} : { looked: session.looked }),
     };
     if (session.keys !== undefined) {
       return await runInTerminal(session.program, [session.task], session.keys, options);

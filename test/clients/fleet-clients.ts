@@ -10,7 +10,8 @@ import { runClaudeSession } from './claude-session.ts';
 import type { ClientStack } from './client-stack.ts';
 import { model as codexModel } from './codex.ts';
 import { runCodexSession } from './codex-session.ts';
-import { lastText } from './fleet-script.ts';
+import { claudeKeys, codexKeys, geminiKeys, openCodeKeys } from './fleet-keys.ts';
+import type { PersonSession } from './fleet-keys.ts';
 import type { ScriptedCall, ScriptedReply, ToolExchange } from './fleet-script.ts';
 import { geminiCallsOf, startGeminiEndpoint } from './gemini-endpoint.ts';
 import type { GeminiPart } from './gemini-endpoint.ts';
@@ -19,21 +20,18 @@ import { toolUsesOf } from './messages-endpoint.ts';
 import { runOpenCodeSession } from './opencode-session.ts';
 import { functionCallsOf } from './responses-endpoint.ts';
 import type { OutputItem } from './responses-stream.ts';
-import { withoutBlanks } from './terminal-process.ts';
-import type { KeyStep } from './terminal-process.ts';
 
-export interface FleetSession {
+export interface FleetSession extends PersonSession {
   readonly program: string;
   readonly stack: ClientStack;
   /** What the agent takes for our MCP server. */
   readonly mcpUrl: string;
-  readonly task: string;
   readonly env: Readonly<Record<string, string>>;
   readonly timeoutMs: number;
   readonly signal: AbortSignal;
   readonly variant: FleetVariant;
-  /** Whether it has asked our server for its tools and got them. */
-  readonly toolsListed: () => boolean;
+  /** Told the lines of its screen after each change, when there is one. */
+  readonly looked?: (lines: readonly string[]) => void;
 }
 
 /**
@@ -136,31 +134,6 @@ const formHook = {
   ],
 };
 
-const ctrlC = '\u0003';
-const down = '\u001B[B';
-const shows =
-  (...texts: string[]): KeyStep['when'] =>
-  (shown) =>
-    texts.every((text) => shown.includes(withoutBlanks(text)));
-
-/** Types the task once the tools are there, ticks the box, goes to Accept, and leaves at the end. */
-const claudeKeys = ({ task, toolsListed }: Pick<FleetSession, 'task' | 'toolsListed'>): KeyStep[] => [
-  { when: (shown) => shows('? for shortcuts')(shown) && toolsListed(), keys: task },
-  { when: shows('attic page.'), keys: '\r' },
-  { when: shows('requests your input', 'Space to toggle'), keys: ' ', afterMs: 1_000 },
-  { when: shows('☒'), keys: down },
-  { when: shows('❯Accept'), keys: '\r' },
-  { when: shows(lastText), keys: ctrlC, afterMs: 1_000 },
-  { when: shows('again to exit'), keys: ctrlC },
-];
-
-/** "True" stands first and is chosen. */
-const codexKeys: KeyStep[] = [
-  { when: shows('Action Required', 'enter to submit'), keys: '\r', afterMs: 1_000 },
-  { when: shows(lastText), keys: ctrlC, afterMs: 1_000 },
-  { when: shows('again to'), keys: ctrlC },
-];
-
 export const codexFleet: FleetClient = {
   name: 'codex',
   prefix: 'mcp__fermata',
@@ -186,7 +159,7 @@ export const codexFleet: FleetClient = {
       proxyUrl,
       token,
       model: codexModel,
-      ...(variant === 'person' ? { keys: codexKeys } : {}),
+      ...(variant === 'person' ? { keys: codexKeys(session) } : {}),
       mcpSettings: [
         // Else it asks before each of our tools that is not read-only.
         'default_tools_approval_mode = "approve"',
@@ -200,7 +173,7 @@ export const openCodeFleet: FleetClient = {
   name: 'opencode',
   prefix: 'fermata_',
   modelAtProxy: true,
-  async run({ stack, ...session }, model) {
+  async run({ stack, variant, ...session }, model) {
     const { prefix } = this;
     stack.chatPair.play(async (_replica, { request }) => {
       const tools = request.tools.map((tool) => tool.function.name);
@@ -217,7 +190,8 @@ export const openCodeFleet: FleetClient = {
       return await Promise.resolve(calls.length > 0 ? { tools: calls } : { text });
     });
     const { proxyUrl, token } = stack;
-    return await runOpenCodeSession({ ...session, proxyUrl, token });
+    const keys = variant === 'person' ? { keys: openCodeKeys(session) } : {};
+    return await runOpenCodeSession({ ...session, ...keys, proxyUrl, token });
   },
 };
 
@@ -225,7 +199,7 @@ export const geminiFleet: FleetClient = {
   name: 'gemini-cli',
   prefix: 'mcp_fermata_',
   modelAtProxy: false,
-  async run({ stack, ...session }, model) {
+  async run({ stack, variant, ...session }, model) {
     const { prefix } = this;
     const endpoint = await startGeminiEndpoint((request) => {
       const tools = request.tools.flatMap((tool) => tool.functionDeclarations.map(({ name }) => name));
@@ -237,7 +211,8 @@ export const geminiFleet: FleetClient = {
       );
     });
     try {
-      return await runGeminiSession({ ...session, baseUrl: endpoint.url, token: stack.token });
+      const keys = variant === 'person' ? { keys: geminiKeys(session) } : {};
+      return await runGeminiSession({ ...session, ...keys, baseUrl: endpoint.url, token: stack.token });
     } finally {
       await endpoint.close();
     }

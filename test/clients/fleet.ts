@@ -8,12 +8,13 @@ import type { Bar } from '../../bench/bars.ts';
 import type { Ended } from './bounded-process.ts';
 import type { ClientResult } from './client-result.ts';
 import type { FleetClient, FleetSession, FleetVariant } from './fleet-clients.ts';
-import { fleetScript, handlesOf, lastText, patienceScript } from './fleet-script.ts';
+import type { PersonSession } from './fleet-keys.ts';
+import { fleetScript, handlesOf, lastText } from './fleet-script.ts';
 import type { FleetScript, ToolExchange } from './fleet-script.ts';
 import { startMcpTap } from './mcp-tap.ts';
 import { readTapped } from './tapped-session.ts';
 import type { TappedSession } from './tapped-session.ts';
-import { withoutBlanks } from './terminal-process.ts';
+import { withoutBlanks } from './terminal-screen.ts';
 
 /**
  * Who decides about the page: whoever answers the form that the agent shows, its model with the tool, or nobody,
@@ -29,38 +30,51 @@ export interface FleetExpectation {
   readonly declaresForms: boolean;
 }
 
-const patienceSeconds = 90;
-
-interface Seen {
+export interface Seen {
   requests: number;
   tools: readonly string[];
   exchanges: readonly ToolExchange[];
 }
 
-type DriveOptions = Omit<FleetSession, 'mcpUrl' | 'task' | 'variant' | 'toolsListed'>;
+export type DriveOptions = Omit<FleetSession, 'mcpUrl' | 'variant' | keyof PersonSession>;
 
-interface Driven {
+export interface Driven {
   readonly ended: Ended;
   readonly seen: Seen;
   readonly tapped: TappedSession;
 }
 
-async function drive(
-  { client, variant, script }: Pick<FleetExpectation, 'client' | 'variant'> & { script: FleetScript },
+interface DrivenWith extends Pick<FleetSession, 'task' | 'variant' | 'formToCome'> {
+  readonly client: FleetClient;
+  readonly script: FleetScript;
+  /** Told the lines of its screen after each change, and whether a call of `await` is under way. */
+  readonly looked?: (lines: readonly string[], awaiting: boolean) => void;
+}
+
+/** Runs one session with a tap between the agent and our server. */
+export async function drive(
+  { client, script, looked, ...rest }: DrivenWith,
   options: DriveOptions,
-  task: string,
 ): Promise<Driven> {
   const seen: Seen = { requests: 0, tools: [], exchanges: [] };
   const tap = await startMcpTap(options.stack.mcpUrl);
+  const tapped = (): TappedSession => readTapped(tap.messages);
+  const isAwaiting = (): boolean =>
+    tapped().calls.some(({ tool, tookMs }) => tool === 'await' && tookMs === null);
   try {
-    const toolsListed = (): boolean => readTapped(tap.messages).toolsListed;
-    const session = { ...options, mcpUrl: tap.url, task, variant, toolsListed };
+    const session: FleetSession = {
+      ...options,
+      ...rest,
+      mcpUrl: tap.url,
+      toolsListed: () => tapped().toolsListed,
+      ...(looked === undefined ? {} : { looked: (lines) => looked(lines, isAwaiting()) }),
+    };
     const ended = await client.run(session, (tools, exchanges) => {
       seen.requests += 1;
       Object.assign(seen, { tools, exchanges });
       return script(exchanges);
     });
-    return { ended, seen, tapped: readTapped(tap.messages) };
+    return { ended, seen, tapped: tapped() };
   } finally {
     await tap.close();
   }
@@ -78,9 +92,9 @@ async function statusesOf({ stack }: DriveOptions, handles: readonly string[]): 
   );
 }
 
-const count = <T>(all: readonly T[], which: (one: T) => boolean): number => all.filter(which).length;
+export const count = <T>(all: readonly T[], which: (one: T) => boolean): number => all.filter(which).length;
 
-function endBars(name: string, { ended }: Driven): Bar[] {
+export function endBars(name: string, { ended }: Driven): Bar[] {
   return [
     bar(
       `${name} last answers printed`,
@@ -98,9 +112,14 @@ export async function driveFleet(expected: FleetExpectation, options: DriveOptio
   const deletions = (): number => options.stack.toolServer.calls().tools['delete_page']?.finished ?? 0;
   const before = deletions();
   const driven = await drive(
-    { ...expected, script: fleetScript(60) },
+    {
+      client,
+      variant,
+      script: fleetScript(60),
+      task: 'Have sub-agents see to the birds and the attic page.',
+      formToCome: decidedBy === 'form',
+    },
     options,
-    'Have sub-agents see to the birds and the attic page.',
   );
   const { ended, seen, tapped } = driven;
   const handles = handlesOf(seen.exchanges);
@@ -140,34 +159,4 @@ export async function driveFleet(expected: FleetExpectation, options: DriveOptio
     ...endBars(name, driven),
   ];
   return { bars, ended: [ended], seen: { ...seen, tapped, statuses, deleted } };
-}
-
-/** One await of a sub-agent that works for a minute and a half, without a setting. */
-export async function drivePatience(client: FleetClient, options: DriveOptions): Promise<ClientResult> {
-  const name = `${client.name} patience`;
-  const driven = await drive(
-    { client, variant: 'plain', script: patienceScript(patienceSeconds) },
-    options,
-    'Have a sub-agent wait.',
-  );
-  const { ended, seen, tapped } = driven;
-  const awaits = tapped.calls.filter(({ tool }) => tool === 'await');
-  const bars = [
-    bar(`${name} awaits`, awaits.length, '=', 1),
-    bar(
-      `${name} awaits that were answered`,
-      count(awaits, ({ tookMs, isError }) => tookMs !== null && !isError),
-      '=',
-      1,
-    ),
-    bar(
-      `${name} seconds of its await`,
-      Math.round((awaits[0]?.tookMs ?? 0) / 1_000),
-      '>=',
-      patienceSeconds - 5,
-    ),
-    bar(`${name} calls taken back`, tapped.cancelled, '=', 0),
-    ...endBars(name, driven),
-  ];
-  return { bars, ended: [ended], seen: { ...seen, tapped } };
 }

@@ -51,6 +51,7 @@ async function driveAll(wanted: readonly Scenario[], signal: AbortSignal): Promi
         print(`driving ${scenario.name} ...`);
         const result = await scenario.drive(program, { stack, env, timeoutMs: clientMs, signal });
         signal.throwIfAborted();
+        for (const line of result.report ?? []) print(line);
         bars.push(...result.bars);
         const wallMs = result.ended.map((one) => Math.round(one.wallMs));
         details[scenario.name] = { wallMs, ...result.seen };

@@ -1,5 +1,5 @@
 /**
- * One session of `opencode run` as an MCP client, with an empty home and a working folder of its own, and
+ * One session of OpenCode as an MCP client, at a terminal or with `opencode run`, with an empty home and a working folder of its own, and
  * the replicas that its scripted model is served from. It knows neither what the model says nor what is judged.
  */
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -11,6 +11,8 @@ import { startChatEndpoint } from './chat-endpoint.ts';
 import type { ChatReply, ChatTurn } from './chat-endpoint.ts';
 import { startReplicaPair } from './replica-pair.ts';
 import type { ReplicaPair } from './replica-pair.ts';
+import { runInTerminal } from './terminal-process.ts';
+import type { KeyStep } from './terminal-process.ts';
 
 export type ChatPair = ReplicaPair<ChatTurn, ChatReply>;
 
@@ -36,6 +38,10 @@ export interface OpenCodeSession {
   readonly env: Readonly<Record<string, string>>;
   readonly timeoutMs: number;
   readonly signal: AbortSignal;
+  /** A person at a terminal, who types the task too; absent: `opencode run`. */
+  readonly keys?: readonly KeyStep[];
+  /** Told the lines of the screen after each change. */
+  readonly looked?: (lines: readonly string[]) => void;
 }
 
 /** The settings that a person would write too; docs/clients.md shows the same. */
@@ -71,7 +77,7 @@ export async function runOpenCodeSession(session: OpenCodeSession): Promise<Ende
     const [home, cwd] = [join(folder, 'home'), join(folder, 'work')];
     await Promise.all([mkdir(home), mkdir(cwd)]);
     await writeFile(join(cwd, 'opencode.json'), JSON.stringify(configOf(session)));
-    return await runBounded(session.program, ['run', session.task], {
+    const options = {
       cwd,
       env: {
         ...session.env,
@@ -84,7 +90,11 @@ export async function runOpenCodeSession(session: OpenCodeSession): Promise<Ende
       },
       timeoutMs: session.timeoutMs,
       signal: session.signal,
-    });
+      ...(session.looked === undefined ? {} : { looked: session.looked }),
+    };
+    return session.keys === undefined
+      ? await runBounded(session.program, ['run', session.task], options)
+      : await runInTerminal(session.program, [], session.keys, options);
   } finally {
     await rm(folder, { recursive: true, force: true });
   }

@@ -13,6 +13,7 @@ describe('the clients to drive', () => {
   it('are selected by group and by name', () => {
     expect(names('qwen-code', 'gemini-cli')).toEqual([
       'gemini-cli-fleet',
+      'gemini-cli-fleet-person',
       'gemini-cli-patience',
       'qwen-code',
     ]);

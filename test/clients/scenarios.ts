@@ -22,9 +22,10 @@ import {
 } from './pinned-clients.ts';
 import type { FleetClient } from './fleet-clients.ts';
 import * as fleets from './fleet-clients.ts';
-import { driveFleet, drivePatience } from './fleet.ts';
+import { driveFleet } from './fleet.ts';
 import type { FleetExpectation } from './fleet.ts';
 import type { InstallOptions, PinnedClient } from './pinned-clients.ts';
+import { drivePatience } from './patience.ts';
 import { driveSmoke } from './sdk-smoke.ts';
 
 export interface DriveOptions {
@@ -77,10 +78,11 @@ function ofDirectedAgent(client: PinnedClient, agent: directed.DirectedAgent): S
 /** The model of the simulated engines. */
 const simulatedModel = 'sim-small';
 
-/** An agent as a client of the MCP server; its long wait, a minute and a half, only when it is named. */
+/** An agent as a client of the MCP server; its long waits, over two minutes, only when they are named. */
 function ofFleet(
   client: PinnedClient,
   fleet: FleetClient,
+  showsProgress: boolean,
   ways: Readonly<Record<string, Pick<FleetExpectation, 'variant' | 'decidedBy' | 'declaresForms'>>>,
 ): Scenario[] {
   return [
@@ -95,7 +97,7 @@ function ofFleet(
       ...ofClient(
         client,
         '-patience',
-        async (program, options) => await drivePatience(fleet, { program, ...options }),
+        async (program, options) => await drivePatience(fleet, showsProgress, { program, ...options }),
       ),
       onlyNamed: true,
     },
@@ -192,22 +194,24 @@ export const scenarios: readonly Scenario[] = [
     async (program, { stack, ...rest }) =>
       await driveOpenCode({ ...stack, program, engine: stack.scriptedEngine, ...rest }),
   ),
-  ...ofFleet(claudeCode, fleets.claudeCodeFleet, {
+  ...ofFleet(claudeCode, fleets.claudeCodeFleet, true, {
     '-fleet': { variant: 'no forms', decidedBy: 'approve', declaresForms: true },
     '-fleet-hook': { variant: 'hook', decidedBy: 'form', declaresForms: true },
     '-fleet-person': { variant: 'person', decidedBy: 'form', declaresForms: true },
     '-fleet-plain': { variant: 'plain', decidedBy: 'nobody', declaresForms: true },
   }),
-  ...ofFleet(codex, fleets.codexFleet, {
+  ...ofFleet(codex, fleets.codexFleet, false, {
     '-fleet': { variant: 'no forms', decidedBy: 'approve', declaresForms: true },
     '-fleet-person': { variant: 'person', decidedBy: 'form', declaresForms: true },
     '-fleet-plain': { variant: 'plain', decidedBy: 'nobody', declaresForms: true },
   }),
-  ...ofFleet(openCode, fleets.openCodeFleet, {
+  ...ofFleet(openCode, fleets.openCodeFleet, false, {
     '-fleet': { variant: 'plain', decidedBy: 'approve', declaresForms: false },
+    '-fleet-person': { variant: 'person', decidedBy: 'approve', declaresForms: false },
   }),
-  ...ofFleet(geminiCli, fleets.geminiFleet, {
+  ...ofFleet(geminiCli, fleets.geminiFleet, true, {
     '-fleet': { variant: 'plain', decidedBy: 'approve', declaresForms: false },
+    '-fleet-person': { variant: 'person', decidedBy: 'approve', declaresForms: false },
   }),
   ofDirectedAgent(qwenCode, directed.qwenCode),
   ofDirectedAgent(continueCli, directed.continueCli),

@@ -1,18 +1,18 @@
 /**
  * Runs a program at a terminal to its end, never longer than its bound, and presses keys when its screen
- * says what they wait for. Nothing of it stays behind. The terminal is that of `script` (util-linux), 200
- * columns by 50 rows; it answers the questions that programs ask a terminal at their start.
+ * says what they wait for. Nothing of it stays behind. The terminal is that of `script` (util-linux) with the
+ * screen of terminal-screen.ts.
  */
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { stripVTControlCharacters } from 'node:util';
 import { killGroup } from './bounded-process.ts';
 import type { BoundedOptions, Ended } from './bounded-process.ts';
+import { columns, rows, TerminalScreen } from './terminal-screen.ts';
 
 export interface KeyStep {
-  /** @param shown since the keys of the step before, without blanks: programs move the cursor instead. */
+  /** @param shown what is on the screen now, without blanks: programs move the cursor instead. */
   readonly when: (shown: string) => boolean;
   readonly keys: string;
   /** Milliseconds between the text and the keys: a dialog may not take keys at once. Default 300. */
@@ -21,23 +21,25 @@ export interface KeyStep {
 
 const quote = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`;
 
-/** What a terminal answers by itself: where the cursor is, and what kind it is. */
-const answers: readonly [string, string][] = [
-  ['\u001B[6n', '\u001B[1;1R'],
-  ['\u001B[c', '\u001B[?62;22c'],
-];
+export interface TerminalOptions extends BoundedOptions {
+  /** Told the lines of the screen after each change. */
+  readonly looked?: (lines: readonly string[]) => void;
+}
 
-/** @throws the spawn error when there is no `script`; the signal's reason when that has aborted before. */
+/**
+ * `stdout` is every line that was ever on the screen, once each.
+ * @throws the spawn error when there is no `script`; the signal's reason when that has aborted before.
+ */
 export async function runInTerminal(
   program: string,
   args: readonly string[],
   steps: readonly KeyStep[],
-  options: BoundedOptions,
+  options: TerminalOptions,
 ): Promise<Ended> {
   options.signal.throwIfAborted();
   const folder = await mkdtemp(join(options.env['TMPDIR'] ?? '/tmp', 'terminal-'));
   const pidPath = join(folder, 'pid');
-  const command = `echo $$ > ${quote(pidPath)}; stty rows 50 cols 200; exec ${[program, ...args].map(quote).join(' ')}`;
+  const command = `echo $$ > ${quote(pidPath)}; stty rows ${rows} cols ${columns}; exec ${[program, ...args].map(quote).join(' ')}`;
   const startedAt = performance.now();
   const mark = `FERMATA_TERMINAL=${randomUUID()}`;
   const child = spawn('script', ['-qefc', command, '/dev/null'], {
@@ -54,14 +56,16 @@ export async function runInTerminal(
     // A daemon has left every group; it still carries the environment that it was started with.
     for (const one of await pidsWith(mark)) killProcess(one);
   };
-  const keyboard = pressKeys(child.stdin, steps);
-  const kept = { stdout: '', stderr: '' };
-  for (const name of ['stdout', 'stderr'] as const) {
-    child[name].setEncoding('utf8').on('data', (text: string) => {
-      kept[name] = (kept[name] + text).slice(-(options.outputLimit ?? 400_000));
-      if (name === 'stdout') keyboard.see(text);
-    });
-  }
+  const screen = new TerminalScreen((answer) => child.stdin.write(answer), options.looked);
+  const keyboard = pressKeys(child.stdin, steps, screen);
+  let stderr = '';
+  let drawn = Promise.resolve();
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    drawn = screen.write(text);
+  });
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    stderr = (stderr + text).slice(-(options.outputLimit ?? 400_000));
+  });
   let timedOut = false;
   const timer = setTimeout(() => {
     timedOut = true;
@@ -75,11 +79,12 @@ export async function runInTerminal(
       child.once('exit', stop);
       child.once('close', resolve);
     });
-    const stdout = stripVTControlCharacters(kept.stdout);
-    return { code, timedOut, stdout, stderr: kept.stderr, wallMs: performance.now() - startedAt };
+    await drawn;
+    return { code, timedOut, stdout: screen.everything, stderr, wallMs: performance.now() - startedAt };
   } finally {
     clearTimeout(timer);
     keyboard.stop();
+    screen.close();
     options.signal.removeEventListener('abort', stop);
     await kill();
     await rm(folder, { recursive: true, force: true });
@@ -112,43 +117,32 @@ async function pidsWith(mark: string): Promise<number[]> {
   return found.flat();
 }
 
-/** What a screen says, to be compared: blanks and colours left out. */
-export function withoutBlanks(shown: string): string {
-  return stripVTControlCharacters(shown).replaceAll(/\s+/g, '');
-}
-
 const lookMs = 100;
 
 interface Keyboard {
-  see(text: string): void;
   stop(): void;
 }
 
-function pressKeys(stdin: NodeJS.WritableStream, steps: readonly KeyStep[]): Keyboard {
+function pressKeys(
+  stdin: NodeJS.WritableStream,
+  steps: readonly KeyStep[],
+  screen: TerminalScreen,
+): Keyboard {
   const left = [...steps];
-  let shown = '';
   let pressing: NodeJS.Timeout | null = null;
   // A program that has ended takes no keys any more.
   stdin.on('error', () => undefined);
-  // What a step waits for need not be on the screen.
-  const timer = setInterval(() => look(), lookMs);
-  const look = (): void => {
+  // What a step waits for need not be on the screen, so the screen's changes alone would not do.
+  const timer = setInterval(() => {
     const [step] = left;
-    if (pressing !== null || step === undefined) return;
-    if (!step.when(withoutBlanks(shown))) return;
+    if (pressing !== null || step === undefined || !step.when(screen.text)) return;
     left.shift();
     pressing = setTimeout(() => {
       pressing = null;
-      shown = '';
       stdin.write(step.keys);
     }, step.afterMs ?? 300);
-  };
+  }, lookMs);
   return {
-    see(text) {
-      for (const [asked, answer] of answers) if (text.includes(asked)) stdin.write(answer);
-      shown = (shown + text).slice(-100_000);
-      look();
-    },
     stop() {
       clearInterval(timer);
       if (pressing !== null) clearTimeout(pressing);
