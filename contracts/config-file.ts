@@ -88,22 +88,25 @@ const toolServerLimitsShape = {
   totalTimeoutMs: z.int().min(1).default(600_000),
 };
 
-export const toolServerSchema = z.union([
-  z.strictObject({
-    type: z.literal('stdio').optional(),
-    command: z.string().min(1),
-    args: z.array(z.string()).default([]),
-    env: z.record(z.string(), z.string()).default({}),
-    cwd: z.string().optional(),
-    ...toolServerLimitsShape,
-  }),
-  z.strictObject({
-    type: z.literal('http').optional(),
-    url: httpUrlSchema,
-    headers: z.record(z.string(), z.string()).default({}),
-    ...toolServerLimitsShape,
-  }),
-]);
+export const toolServerSchema = z.union(
+  [
+    z.strictObject({
+      type: z.literal('stdio').optional(),
+      command: z.string().min(1),
+      args: z.array(z.string()).default([]),
+      env: z.record(z.string(), z.string()).default({}),
+      cwd: z.string().optional(),
+      ...toolServerLimitsShape,
+    }),
+    z.strictObject({
+      type: z.literal('http').optional(),
+      url: httpUrlSchema,
+      headers: z.record(z.string(), z.string()).default({}),
+      ...toolServerLimitsShape,
+    }),
+  ],
+  'must have either `command` (a program of this machine) or `url` (an MCP server over HTTP)',
+);
 export type ToolServerConfig = z.infer<typeof toolServerSchema>;
 
 /** Limits a minute; an absent one does not limit. Enforced by the proxies, per caller. */
@@ -116,13 +119,19 @@ export const rateLimitsSchema = z.strictObject({
 });
 export type RateLimits = z.infer<typeof rateLimitsSchema>;
 
+/** Most that a limit on runs at work may be set to. */
+export const largestMaxRunning = 100_000;
+
 /** The entry of `callers` whose limits hold for everyone without an entry of their own. */
 export const everyCaller = '*';
 
 export const callerConfigSchema = rateLimitsSchema.extend({
   /** Places in flight per unit of weight are what fairness evens out. */
   weight: z.number().positive().default(1),
+  /** Spawned runs it may have at work at once; absent: as `FERMATA_MAX_RUNS` says. */
+  maxRunning: z.int().min(1).max(largestMaxRunning).optional(),
 });
+export type CallerConfig = z.infer<typeof callerConfigSchema>;
 
 export const configFileSchema = z.strictObject({
   pool: z
@@ -162,12 +171,37 @@ export function servedApis(
 
 /** One line per fault, each with its path, such as `pool[0].url: must be an http:// or https:// address`. */
 export function describeFaults(error: z.ZodError): string[] {
-  return error.issues.map((issue) => {
-    const path = issue.path
-      .map((part, index) =>
-        typeof part === 'number' ? `[${part}]` : `${index > 0 ? '.' : ''}${String(part)}`,
-      )
-      .join('');
-    return path === '' ? issue.message : `${path}: ${issue.message}`;
+  return describeIssues(error.issues).map(({ line }) => line);
+}
+
+export interface DescribedIssue {
+  /** Where it is; of a key that is not known, the key. */
+  readonly path: readonly PropertyKey[];
+  readonly line: string;
+}
+
+/** The same, with the path as data beside it. */
+export function describeIssues(issues: readonly z.core.$ZodIssue[]): DescribedIssue[] {
+  return issues.flatMap(clearestIssues).map((issue) => {
+    const path = issue.path.map(pathStep).join('');
+    const [unknownKey] = issue.code === 'unrecognized_keys' ? issue.keys : [];
+    return {
+      path: unknownKey === undefined ? issue.path : [...issue.path, unknownKey],
+      line: path === '' ? issue.message : `${path}: ${issue.message}`,
+    };
   });
+}
+
+function pathStep(step: PropertyKey, index: number): string {
+  return typeof step === 'number' ? `[${step}]` : `${index > 0 ? '.' : ''}${String(step)}`;
+}
+
+/** Of something that fits none of several forms: what keeps it from the one that it is nearest to. */
+function clearestIssues(issue: z.core.$ZodIssue): z.core.$ZodIssue[] {
+  if (issue.code !== 'invalid_union' || issue.errors.length === 0) return [issue];
+  const fewest = Math.min(...issue.errors.map((errors) => errors.length));
+  const nearest = issue.errors.filter((errors) => errors.length === fewest);
+  const [only] = nearest;
+  if (only === undefined || nearest.length > 1) return [issue];
+  return only.map((inner) => ({ ...inner, path: [...issue.path, ...inner.path] })).flatMap(clearestIssues);
 }

@@ -1,6 +1,7 @@
 /** The body of the scheduler's `GET /status`: what it decides on, for people, tests and the web page. */
 import { z } from 'zod';
 import { apiSchema, engineSchema, policySchema } from './config-file.ts';
+import { configStatusSchema } from './config-status.ts';
 import { replicaIdSchema, runIdSchema } from './ids.ts';
 import { serviceClassSchema } from './service-class.ts';
 
@@ -67,5 +68,7 @@ export const schedulerStatusSchema = z.object({
   runs: z.array(runStatusSchema),
   proxies: z.number(),
   policy: policySchema,
+  /** Absent: a scheduler of an older version. */
+  config: configStatusSchema.optional(),
 });
 export type SchedulerStatus = z.infer<typeof schedulerStatusSchema>;

@@ -2,6 +2,7 @@
  * Settings from environment variables. Pure: the environment is handed in. Only `main.ts` files and
  * `cli/` read `process.env`.
  */
+import { largestMaxRunning } from './config-file.ts';
 import { defaultMaxRunning } from './run-names.ts';
 
 /** One build of the workers of one deployment, as Temporal names it. */
@@ -27,6 +28,8 @@ export interface Settings {
   /** null: the local port. */
   readonly schedulerUrl: string | null;
   readonly proxyUrl: string | null;
+  /** Whom the command line asks. */
+  readonly mcpUrl: string | null;
   readonly taskQueue: string;
   /**
    * The worker's version in Temporal (Worker Versioning); null: it is unversioned and takes any run. Only
@@ -66,6 +69,7 @@ const known = new Set([
   'FERMATA_TEMPORAL_UI_PORT',
   'FERMATA_SCHEDULER_URL',
   'FERMATA_PROXY_URL',
+  'FERMATA_MCP_URL',
   'FERMATA_TASK_QUEUE',
   'FERMATA_DEPLOYMENT',
   'FERMATA_BUILD_ID',
@@ -130,6 +134,7 @@ export function parseSettings(environment: Readonly<Record<string, string | unde
     }),
     schedulerUrl: address('FERMATA_SCHEDULER_URL'),
     proxyUrl: address('FERMATA_PROXY_URL'),
+    mcpUrl: address('FERMATA_MCP_URL'),
     taskQueue: text('FERMATA_TASK_QUEUE') ?? 'fermata',
     deployment: readDeployment(text('FERMATA_DEPLOYMENT'), text('FERMATA_BUILD_ID')),
     token,
@@ -190,8 +195,6 @@ function readDrainMs(value: string | null): number {
     `FERMATA_DRAIN_SECONDS: got '${value}', expected whole seconds from 0 to ${longestDrainSeconds}`,
   );
 }
-
-const largestMaxRunning = 100_000;
 
 function readMaxRunning(value: string | null): number {
   if (value === null) return defaultMaxRunning;
