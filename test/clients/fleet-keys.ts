@@ -16,6 +16,7 @@ export interface PersonSession {
 
 const enter = '\r';
 const ctrlC = '\u0003';
+const up = '\u001B[A';
 const down = '\u001B[B';
 
 const shows =
@@ -43,9 +44,15 @@ export const claudeKeys = (session: PersonSession): KeyStep[] => [
   { when: shows('again to exit'), keys: ctrlC },
 ];
 
-/** It is given its task when it is started. In its form "True" stands first and is chosen. */
+/** Its form begins with a no, as ours does: "False", below "True". */
+const codexForm: KeyStep[] = [
+  { when: shows('› 2. False', 'enter to submit'), keys: up, afterMs: 1_000 },
+  { when: shows('› 1. True', 'enter to submit'), keys: enter },
+];
+
+/** It is given its task when it is started. */
 export const codexKeys = ({ formToCome }: PersonSession): KeyStep[] => [
-  ...(formToCome ? [{ when: shows('Action Required', 'enter to submit'), keys: enter, afterMs: 1_000 }] : []),
+  ...(formToCome ? codexForm : []),
   { when: shows(lastText), keys: ctrlC, afterMs: 1_000 },
   { when: shows('again to'), keys: ctrlC },
 ];
