@@ -1,10 +1,13 @@
 /** `npm run bench -- NAME [--quick] [...]`: runs one benchmark, prints its table and bars, exits 1 if a bar is missed. */
+import { allUsage, parseAllOptions } from './all/options.ts';
+import { runAll } from './all/run-all.ts';
 import { runDecideBench } from './decide/run-decide.ts';
 import { durabilityUsage, parseDurabilityOptions } from './durability/options.ts';
 import { runDurabilityBench } from './durability/run-durability.ts';
 import { runLongRuns } from './long-runs/run-long-runs.ts';
 import { overheadUsage, parseOverheadOptions } from './overhead/options.ts';
 import { runOverheadBench } from './overhead/run-overhead.ts';
+import { runScaleBench } from './scale/run-scale.ts';
 import { runSchedulerFaults } from './scheduler-faults.ts';
 import { runSchedulerBench } from './scheduler.ts';
 import { runStepsBench } from './steps/run-steps.ts';
@@ -24,6 +27,7 @@ const benchmarks: Readonly<Record<string, { readonly run: Benchmark; readonly us
   'long-runs': { run: quickOnly(runLongRuns), usage: '[--quick]' },
   waits: { run: quickOnly(runWaitsBench), usage: '[--quick]' },
   decide: { run: quickOnly(runDecideBench), usage: '[--quick]' },
+  scale: { run: quickOnly(runScaleBench), usage: '[--quick]' },
   overhead: {
     run: (words) => {
       const options = parseOverheadOptions(words);
@@ -37,6 +41,18 @@ const benchmarks: Readonly<Record<string, { readonly run: Benchmark; readonly us
       return options === null ? null : runDurabilityBench(options);
     },
     usage: durabilityUsage,
+  },
+  all: {
+    run: (words) => {
+      const plan = parseAllOptions(words);
+      if (plan === null) return null;
+      return runAll(plan, {
+        environment: process.env,
+        progress: (line) => process.stderr.write(`${line}\n`),
+        print: (text) => process.stdout.write(text),
+      });
+    },
+    usage: allUsage,
   },
 };
 

@@ -6,9 +6,20 @@ export interface AxisRange {
   readonly to: number;
 }
 
+/** What is larger, or smaller and not 0, has no place on any axis. */
+const largest = 1e100;
+/** A linear axis is never shorter than this share of what it shows, or its ticks could not be told apart. */
+const shortestShare = 1e-9;
+
+function hasPlace(value: number, scale: AxisRange['scale']): boolean {
+  if (value === 0) return scale === 'linear';
+  const size = Math.abs(value);
+  return size >= 1 / largest && size <= largest && (scale === 'linear' || value > 0);
+}
+
 /** A range that holds all values and ends at round numbers; of nothing, or of one value, it is still one. */
 export function rangeOf(values: readonly number[], scale: AxisRange['scale'], fromZero: boolean): AxisRange {
-  const known = values.filter((value) => Number.isFinite(value) && (scale === 'linear' || value > 0));
+  const known = values.filter((value) => hasPlace(value, scale));
   const lowest = known.length === 0 ? 1 : Math.min(...known);
   const highest = known.length === 0 ? 1 : Math.max(...known);
   if (scale === 'log') {
@@ -17,7 +28,9 @@ export function rangeOf(values: readonly number[], scale: AxisRange['scale'], fr
     return { scale, from, to: to > from ? to : from * 10 };
   }
   const from = fromZero ? Math.min(0, lowest) : lowest;
-  const step = tickStep(highest > from ? highest - from : Math.abs(from) || 1);
+  const size = Math.max(Math.abs(from), Math.abs(highest));
+  const span = Math.max(highest - from, shortestShare * size);
+  const step = tickStep(highest > from ? span : size || 1);
   return {
     scale,
     from: Math.floor(from / step) * step,
@@ -48,8 +61,10 @@ function roundUp(value: number): number {
 export function ticksOf({ scale, from, to }: AxisRange): readonly number[] {
   if (scale === 'linear') {
     const step = tickStep(to - from);
-    const count = Math.round((to - from) / step);
-    return Array.from({ length: count + 1 }, (_, index) => rounded(from + index * step));
+    const first = Math.ceil(from / step - 1e-9);
+    const count = Math.floor(to / step + 1e-9) - first + 1;
+    const ticks = Array.from({ length: count }, (_, index) => rounded((first + index) * step));
+    return ticks.length >= 2 ? ticks : [from, to];
   }
   const factors = to / from > 1_000 ? [1] : [1, 2, 5];
   const first = Math.floor(Math.log10(from));
@@ -67,7 +82,7 @@ function rounded(value: number): number {
 
 /** @returns 0 at the range's start, 1 at its end; null where the scale has no place for it. */
 export function placeOf(value: number, { scale, from, to }: AxisRange): number | null {
-  if (!Number.isFinite(value) || (scale === 'log' && value <= 0)) return null;
+  if (!hasPlace(value, scale)) return null;
   return scale === 'log' ? Math.log(value / from) / Math.log(to / from) : (value - from) / (to - from);
 }
 

@@ -23,9 +23,14 @@ export interface Site {
   readonly temporal: Client;
   /** Of the processes that carry runs out, by name. */
   readonly pids: Readonly<Record<string, number>>;
+  /** What a further worker needs in its environment to take its share of the same runs. */
+  readonly workerEnvironment: Readonly<Record<string, string | undefined>>;
+  /** Gone after the run. */
+  readonly workDir: string;
   close(): Promise<void>;
 }
 
+const configName = 'fermata.json';
 const root = resolve(import.meta.dirname, '..', '..');
 
 /** Enough memory and places for all runs side by side: held turns are not what is measured here. */
@@ -37,6 +42,8 @@ const keptRequests = 20_000;
 
 const readySchema = z.looseObject({
   mcpUrl: z.string(),
+  proxyUrl: z.string(),
+  taskQueue: z.string(),
   pid: z.number(),
   pids: z.record(z.string(), z.number()),
   temporal: z.looseObject({ address: z.string(), namespace: z.string() }),
@@ -74,6 +81,17 @@ export async function startSite(
       client: keep(await connectModern(ready.mcpUrl)),
       mcpUrl: ready.mcpUrl,
       pids: { services: ready.pid, ...ready.pids },
+      workerEnvironment: {
+        ...withoutSettings(environment),
+        FERMATA_CONFIG: join(workDir, configName),
+        FERMATA_STATE_DIR: join(workDir, 'state'),
+        FERMATA_WORKER_PORT: '0',
+        FERMATA_PROXY_URL: ready.proxyUrl,
+        FERMATA_TASK_QUEUE: ready.taskQueue,
+        TEMPORAL_ADDRESS: ready.temporal.address,
+        TEMPORAL_NAMESPACE: ready.temporal.namespace,
+      },
+      workDir,
       close,
     };
   } catch (error) {
@@ -97,7 +115,7 @@ async function startProduct(parts: ProductParts, keep: <T extends Closable>(part
   const separate = parts.separate ? ['--separate'] : [];
   const path = environment['PATH'] ?? '';
   const binary = await ensureTemporalBinary(join(root, '.fermata'), path, parts.progress);
-  const configPath = join(workDir, 'fermata.json');
+  const configPath = join(workDir, configName);
   await writeFile(configPath, JSON.stringify(configOf(parts)));
   parts.progress('starting fermata ...');
   const child = keep(
