@@ -67,6 +67,8 @@ export interface ModelTurnResult {
   /** Milliseconds at the engine, without the time it was held. */
   readonly modelMs: number;
   readonly heldMs: number;
+  /** Of `modelMs`, until the first part of the reply; absent: not measured. */
+  readonly firstByteMs?: number;
 }
 
 export interface CallToolInput {

@@ -30,6 +30,8 @@ export interface Settings {
   readonly proxyUrl: string | null;
   /** Whom the command line asks. */
   readonly mcpUrl: string | null;
+  /** Root of Temporal's own web pages; null: not known. `fermata up` knows that of its own server. */
+  readonly temporalUiUrl: string | null;
   readonly taskQueue: string;
   /**
    * The worker's version in Temporal (Worker Versioning); null: it is unversioned and takes any run. Only
@@ -70,6 +72,7 @@ const known = new Set([
   'FERMATA_SCHEDULER_URL',
   'FERMATA_PROXY_URL',
   'FERMATA_MCP_URL',
+  'FERMATA_TEMPORAL_UI_URL',
   'FERMATA_TASK_QUEUE',
   'FERMATA_DEPLOYMENT',
   'FERMATA_BUILD_ID',
@@ -135,6 +138,7 @@ export function parseSettings(environment: Readonly<Record<string, string | unde
     schedulerUrl: address('FERMATA_SCHEDULER_URL'),
     proxyUrl: address('FERMATA_PROXY_URL'),
     mcpUrl: address('FERMATA_MCP_URL'),
+    temporalUiUrl: address('FERMATA_TEMPORAL_UI_URL'),
     taskQueue: text('FERMATA_TASK_QUEUE') ?? 'fermata',
     deployment: readDeployment(text('FERMATA_DEPLOYMENT'), text('FERMATA_BUILD_ID')),
     token,

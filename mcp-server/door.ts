@@ -8,6 +8,7 @@ import type { Access } from '../auth/access.ts';
 import type { Admitted } from '../auth/grant.ts';
 import { refusalReply } from '../auth/refusal.ts';
 import { errorCodes } from '../contracts/error-codes.ts';
+import { pageRoutes } from './page/add-page.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -17,7 +18,12 @@ declare module 'fastify' {
 }
 
 /** Everything else that is served asks for a token. */
-const openRoutes: ReadonlySet<string> = new Set(['/', '/metrics', '/healthz', '/readyz']);
+const openRoutes: ReadonlySet<string> = new Set([
+  ...Object.values(pageRoutes),
+  '/metrics',
+  '/healthz',
+  '/readyz',
+]);
 
 /** Where MCP clients look for a way to log in when they are refused (RFC 8414, 9728, 7591). */
 const loginPath = /^\/(mcp\/)?(\.well-known\/|register$|authorize$|token$)/;

@@ -21,10 +21,11 @@ const service = ['fastify', 'pino', 'prom-client', 'node:'];
 const rules: Readonly<Record<string, Rule>> = {
   contracts: { folders: [], packages: ['zod'] },
   auth: { folders: ['contracts'], packages: ['zod', 'yaml', 'pino', 'node:'] },
+  config: { folders: ['contracts'], packages: ['yaml', 'pino', 'node:'] },
   'scheduler/core': { folders: ['contracts'], packages: [] },
   'scheduler/host': {
-    folders: ['scheduler/core', 'auth', 'contracts'],
-    packages: [...service, 'ws', 'undici', 'zod', 'yaml'],
+    folders: ['scheduler/core', 'auth', 'config', 'contracts'],
+    packages: [...service, 'ws', 'undici', 'zod'],
   },
   proxy: {
     folders: ['auth', 'contracts'],
@@ -36,7 +37,7 @@ const rules: Readonly<Record<string, Rule>> = {
     typeFolders: ['activities'],
   },
   activities: {
-    folders: ['auth', 'contracts'],
+    folders: ['auth', 'config', 'contracts'],
     packages: [
       ...service,
       '@temporalio/worker',
@@ -50,7 +51,6 @@ const rules: Readonly<Record<string, Rule>> = {
       'ajv',
       'ajv-formats',
       'jsonrepair',
-      'yaml',
       'undici',
       'zod',
     ],
@@ -65,11 +65,20 @@ const rules: Readonly<Record<string, Rule>> = {
     typeFolders: ['mcp-server'],
   },
   'mcp-server/api': {
-    folders: ['mcp-server/runs', 'auth', 'contracts'],
+    folders: ['mcp-server/runs', 'auth', 'config', 'contracts'],
     packages: ['fastify', 'pino', 'zod', 'node:'],
   },
+  'mcp-server/page': { folders: [], packages: ['fastify', 'pino', 'node:'] },
   'mcp-server': {
-    folders: ['mcp-server/mcp', 'mcp-server/runs', 'mcp-server/api', 'auth', 'contracts'],
+    folders: [
+      'mcp-server/mcp',
+      'mcp-server/runs',
+      'mcp-server/api',
+      'mcp-server/page',
+      'auth',
+      'config',
+      'contracts',
+    ],
     packages: [
       ...service,
       '@modelcontextprotocol/server',
@@ -77,6 +86,12 @@ const rules: Readonly<Record<string, Rule>> = {
       '@temporalio/envconfig',
       'zod',
     ],
+  },
+  // All it knows of the services is what they tell at /api.
+  web: {
+    folders: [],
+    packages: ['preact', '@preact/signals', 'eventsource-parser', 'vite'],
+    typeFolders: ['contracts'],
   },
   'testkit/sim-engine/core': { folders: [], packages: [] },
   testkit: {
@@ -99,7 +114,7 @@ function sourceFiles(folder: string): string[] {
     if (entry.name === 'node_modules' || entry.name.startsWith('.')) return [];
     const path = join(folder, entry.name);
     if (entry.isDirectory()) return sourceFiles(path);
-    return entry.name.endsWith('.ts') && !path.includes('/fixtures/') ? [relative(root, path)] : [];
+    return /\.tsx?$/.test(entry.name) && !path.includes('/fixtures/') ? [relative(root, path)] : [];
   });
 }
 
@@ -226,7 +241,7 @@ describe('the tree', () => {
   it('names imported files with their extension', () => {
     const faults = files.flatMap((file) =>
       importsOf(file)
-        .filter(({ specifier }) => specifier.startsWith('.') && !/\.(ts|json|mjs)$/.test(specifier))
+        .filter(({ specifier }) => specifier.startsWith('.') && !/\.(tsx?|json|mjs)$/.test(specifier))
         .map(({ specifier }) => `${file}: ${specifier}`),
     );
     expect(faults).toEqual([]);

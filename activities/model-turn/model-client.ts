@@ -19,6 +19,7 @@ import { chatParams } from './chat-params.ts';
 import { nameProxyDeath } from './proxy-death.ts';
 import { createReplyCollector, type CollectedReply, type ReplyChunk } from './collect-reply.ts';
 import { createEngineManners, type SentForm } from './engine-manners.ts';
+import type { TurnProgress } from '../live-turns.ts';
 import { ModelTurnError } from './model-turn-error.ts';
 import { openAiClient, withToken, type ProxyDoor, type StreamWatch } from './openai-door.ts';
 import { createPoolModels } from './pool-models.ts';
@@ -43,11 +44,13 @@ export interface TurnReply {
   /** Milliseconds from sending the request to the end of the stream. */
   readonly totalMs: number;
   readonly heldMs: number;
+  /** Milliseconds from its admission to the first part of the reply; null: it had none. */
+  readonly firstByteMs: number | null;
 }
 
 export interface ModelClient {
   /** @throws ModelTurnError for every failure but an abort, which throws what the signal threw. */
-  stream(request: TurnRequest, signal: AbortSignal): Promise<TurnReply>;
+  stream(request: TurnRequest, signal: AbortSignal, progress?: TurnProgress): Promise<TurnReply>;
   /** Tells the proxy that the run is over. @throws ModelTurnError */
   endRun(runId: string, signal: AbortSignal): Promise<void>;
   /** Whether `model` takes images; null: the pool cannot be asked. Never throws. */
@@ -82,11 +85,11 @@ export function createModelClient(
     await answer.body?.cancel();
   };
   return {
-    async stream(request, signal) {
+    async stream(request, signal, progress) {
       try {
         return await manners.send(
           request,
-          async (form) => await streamTurn({ proxyUrl, agent, token }, request, form, signal),
+          async (form) => await streamTurn({ proxyUrl, agent, token }, request, form, { signal, progress }),
         );
       } catch (error) {
         if (!(error instanceof ModelTurnError)) throw error;
@@ -123,7 +126,7 @@ async function streamTurn(
   door: ProxyDoor,
   request: TurnRequest,
   form: SentForm,
-  signal: AbortSignal,
+  { signal, progress }: { readonly signal: AbortSignal; readonly progress?: TurnProgress | undefined },
 ): Promise<TurnReply> {
   const watch: StreamWatch = { body: null, heldMs: 0, errorBody: '' };
   const client = openAiClient(door, watch);
@@ -134,10 +137,12 @@ async function streamTurn(
     const body = completionBody(request, form, model);
     await client.chat.completions.create(body, { headers, signal }).asResponse();
     if (watch.body === null) throw brokenStream('the answer is no stream of events');
-    const reply = await readReply(watch.body);
+    const { reply, firstMs } = await readReply(watch.body, progress);
     signal.throwIfAborted();
     const totalMs = Math.round(performance.now() - startedMs);
-    return { reply, model, totalMs, heldMs: Math.min(watch.heldMs, totalMs) };
+    const heldMs = Math.min(watch.heldMs, totalMs);
+    const firstByteMs = firstMs === null ? null : Math.max(0, Math.round(firstMs - startedMs) - heldMs);
+    return { reply, model, totalMs, heldMs, firstByteMs };
   } catch (error) {
     if (signal.aborted || error instanceof ModelTurnError) throw error;
     throw describeError(error, watch);
@@ -145,9 +150,13 @@ async function streamTurn(
 }
 
 /** @throws ModelTurnError for a reply that is not complete or too long; what a broken connection threw. */
-async function readReply(body: Readable): Promise<CollectedReply> {
+async function readReply(
+  body: Readable,
+  progress: TurnProgress | undefined,
+): Promise<{ readonly reply: CollectedReply; readonly firstMs: number | null }> {
   const collector = createReplyCollector();
   let sawDone = false;
+  let firstMs: number | null = null;
   await readEvents(body, (data) => {
     if (sawDone) return;
     if (data.trim() === '[DONE]') {
@@ -156,10 +165,17 @@ async function readReply(body: Readable): Promise<CollectedReply> {
     }
     const chunk = JSON.parse(data) as ReplyChunk & { readonly error?: object };
     if (chunk.error) throw new APIError(undefined, chunk.error, undefined, undefined);
-    if (collector.add(chunk) > longestReply) throw replyTooLarge();
+    const size = collector.add(chunk);
+    if (size > longestReply) throw replyTooLarge();
+    if (firstMs !== null) progress?.grew();
+    else if (size > 0) {
+      // A first event may only name the role.
+      firstMs = performance.now();
+      progress?.begun(() => collector.reply());
+    }
   });
   const reply = collector.reply();
-  if (reply.finishReason !== null || sawDone) return reply;
+  if (reply.finishReason !== null || sawDone) return { reply, firstMs };
   throw brokenStream('the stream ended before its reply was complete');
 }
 

@@ -78,11 +78,13 @@ const meAnswer = z.object({
   classCeiling: serviceClassSchema.nullable().describe('The best class of your runs; null: any.'),
   version: z.string(),
   temporalNamespace: z.string().describe('Where the runs are in Temporal: a handle is a workflow id there.'),
+  temporalUiUrl: z.string().nullable().describe('Root of Temporal\u2019s own web pages; null: not known.'),
 });
 
 export interface ServerFacts {
   readonly version: string;
   readonly temporalNamespace: string;
+  readonly temporalUiUrl: string | null;
 }
 
 function meRoute(facts: ServerFacts): ApiRoute {

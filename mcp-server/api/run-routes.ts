@@ -7,6 +7,7 @@ import { booleanFromText, numberFromText } from '../runs/lenient-arguments.ts';
 import type { RunService } from '../runs/run-service.ts';
 import { ApiFault } from './api-fault.ts';
 import { apiRoute, handleParam, ok, type ApiCall, type ApiRoute } from './api-route.ts';
+import { liveRoute } from './live-route.ts';
 import { timelineRoute } from './timeline-route.ts';
 import {
   detailBody,
@@ -207,5 +208,7 @@ function treeRoute(service: RunService): ApiRoute {
 }
 
 export function runRoutes(service: RunService): readonly ApiRoute[] {
-  return [listRoute, runRoute, transcriptRoute, timelineRoute, treeRoute].map((make) => make(service));
+  return [listRoute, runRoute, transcriptRoute, timelineRoute, liveRoute, treeRoute].map((make) =>
+    make(service),
+  );
 }

@@ -19,6 +19,9 @@ const spanSchema = z.discriminatedUnion('kind', [
       'Milliseconds held by the scheduler before its engine; null: not known yet.',
     ),
     modelMs: countSchema.describe('Milliseconds at the engine.'),
+    firstByteMs: countSchema.describe(
+      'Milliseconds of `modelMs` until the first part of its reply; null: not measured.',
+    ),
     promptTokens: countSchema,
     completionTokens: countSchema,
     cachedTokens: countSchema,

@@ -28,6 +28,8 @@ export type TimelineSpan =
       readonly heldMs: number | null;
       /** Milliseconds at the engine after that. */
       readonly modelMs: number | null;
+      /** Of them, until the first part of the reply; null: not measured. */
+      readonly firstByteMs: number | null;
       readonly promptTokens: number | null;
       readonly completionTokens: number | null;
       readonly cachedTokens: number | null;
@@ -61,6 +63,8 @@ const turnResultSchema = z.looseObject({
   cachedTokens: z.number(),
   modelMs: z.number(),
   heldMs: z.number(),
+  // Histories of older versions do not have it.
+  firstByteMs: z.number().nullable().default(null),
 });
 const callInputSchema = z.looseObject({ callId: z.string() });
 const callResultSchema = z.looseObject({ failed: z.boolean(), toolMs: z.number() });
@@ -135,6 +139,7 @@ function spanOf({ type, id, input, startedMs, end, attempts }: Activity): Timeli
       model: result?.model ?? null,
       heldMs: result?.heldMs ?? null,
       modelMs: result?.modelMs ?? null,
+      firstByteMs: result?.firstByteMs ?? null,
       promptTokens: result?.promptTokens ?? null,
       completionTokens: result?.completionTokens ?? null,
       cachedTokens: result?.cachedTokens ?? null,
