@@ -11,8 +11,8 @@ const heartbeatEveryMs = 3_000;
 export interface HeartbeatOptions {
   /** Milliseconds the work goes on after its worker was asked to stop; 0: it is handed on at once. */
   readonly finishWithinMs: number;
-  /** Kept by the server for the next attempt. */
-  readonly details?: unknown;
+  /** Kept by the server for the next attempt; asked for at each heartbeat. */
+  readonly details?: () => unknown;
 }
 
 /**
@@ -30,7 +30,7 @@ export async function withHeartbeat<T>(
     if (!isWorkerStopping(context) || options.finishWithinMs === 0) abort.abort();
     else finishTimer ??= setTimeout(() => abort.abort(), options.finishWithinMs);
   };
-  const timer = setInterval(() => context.heartbeat(options.details), heartbeatEveryMs);
+  const timer = setInterval(() => context.heartbeat(options.details?.()), heartbeatEveryMs);
   context.cancellationSignal.addEventListener('abort', onStop, { once: true });
   if (context.cancellationSignal.aborted) onStop();
   try {

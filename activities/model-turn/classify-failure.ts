@@ -49,7 +49,7 @@ export const boundedTries = 5;
 const longestMessage = 2_000;
 
 /**
- * @param attempt number of this try, from 1: waits that an upstream names grow with it, so that one that
+ * @param attempt number of this failure among those in a row, from 1: waits that an upstream names grow with it, so that one that
  *   stays full is not asked at a steady pace.
  */
 export function classifyFailure(failure: UpstreamFailure, attempt: number, nowMs: number): FailureClass {
@@ -57,8 +57,7 @@ export function classifyFailure(failure: UpstreamFailure, attempt: number, nowMs
   const classified = (type: FailureClass['type'], retry: FailureClass['retry']): FailureClass => ({
     type,
     retry,
-    delayMs:
-      retry === 'never' ? null : delayOf(failure.kind === 'status' ? failure.headers : {}, attempt, nowMs),
+    delayMs: retry === 'never' ? null : delayOf(failure, attempt, nowMs),
     message: message.length > longestMessage ? `${message.slice(0, longestMessage)}…` : message,
   });
   switch (failure.kind) {
@@ -83,16 +82,20 @@ export function classifyFailure(failure: UpstreamFailure, attempt: number, nowMs
 
 /** Longest wait that grows by itself; what an upstream names may be longer. */
 const longestBackoffMs = 30_000;
+/** The same where the proxy does not answer: it is our own, takes a moment to start, and is asked cheaply. */
+const longestBackoffOfProxyMs = 5_000;
 /** What the wait grows from where an upstream names none. */
 const firstBackoffMs = 1_000;
 /** What no wait at all grows from. */
 const shortestBackoffMs = 100;
 
-function delayOf(headers: RetryHeaders, attempt: number, nowMs: number): number {
+function delayOf(failure: UpstreamFailure, attempt: number, nowMs: number): number {
+  const headers: RetryHeaders = failure.kind === 'status' ? failure.headers : {};
+  const longestMs = failure.kind === 'connection' ? longestBackoffOfProxyMs : longestBackoffMs;
   const asked = retryAfterMs(headers, nowMs) ?? firstBackoffMs;
   if (attempt <= 1) return asked;
   const grownMs = (asked === 0 ? shortestBackoffMs : asked) * 2 ** (attempt - 1);
-  return Math.max(asked, Math.min(longestBackoffMs, grownMs));
+  return Math.max(asked, Math.min(longestMs, grownMs));
 }
 
 /** The engine's words, after what they mean for a run and what can be done. */

@@ -9,6 +9,7 @@ import type { ListedTool } from '../../contracts/tool-listing.ts';
 import { textDigest, transcriptDigest } from '../../contracts/transcript-digest.ts';
 import type { ModelTurnInput, ModelTurnResult } from '../activity-types.ts';
 import { withHeartbeat } from '../heartbeat.ts';
+import type { LiveTurns, TurnProgress } from '../live-turns.ts';
 import type { ValidateArguments } from '../tool-calls/validate-arguments.ts';
 import type { WeightedCache } from '../weighted-cache.ts';
 import { boundedTries, classifyFailure } from './classify-failure.ts';
@@ -23,6 +24,8 @@ export interface ModelTurnDeps {
   /** Tool lists by their digest. */
   readonly toolLists: WeightedCache<readonly ListedTool[]>;
   readonly validate: ValidateArguments;
+  /** Where it is told what the model writes; absent: nowhere. */
+  readonly live?: LiveTurns;
   readonly nowMs: () => number;
 }
 
@@ -36,21 +39,28 @@ const shortestRetryMs = 100;
 interface AttemptDetails {
   /** Failures so far of the kind that is tried only a few times. */
   readonly boundedFailures: number;
+  /**
+   * Failures since an engine last began to answer, or the turn began: what the wait before the next try
+   * grows with. Attempts that were lost with their worker are none of them.
+   */
+  readonly failuresInRow: number;
 }
 
 export function createModelTurn(deps: ModelTurnDeps): (input: ModelTurnInput) => Promise<ModelTurnResult> {
   return async (input) => {
     const info = activityInfo();
-    const { boundedFailures } = detailsOf(info.heartbeatDetails);
-    const details: AttemptDetails = { boundedFailures };
+    let details = detailsOf(info.heartbeatDetails);
+    const onBegun = (): void => {
+      details = { ...details, failuresInRow: 0 };
+    };
     try {
       return await withHeartbeat(
-        { finishWithinMs: 0, details },
-        async (signal) => await turn(deps, input, signal),
+        { finishWithinMs: 0, details: () => details },
+        async (signal) => await turn(deps, input, { signal, onBegun }),
       );
     } catch (error) {
       if (!(error instanceof ModelTurnError)) throw error;
-      throw failureOf(error, { boundedFailures, attempt: info.attempt, nowMs: deps.nowMs() });
+      throw failureOf(error, details, deps.nowMs());
     }
   };
 }
@@ -58,7 +68,7 @@ export function createModelTurn(deps: ModelTurnDeps): (input: ModelTurnInput) =>
 async function turn(
   deps: ModelTurnDeps,
   input: ModelTurnInput,
-  signal: AbortSignal,
+  { signal, onBegun }: { readonly signal: AbortSignal; readonly onBegun: () => void },
 ): Promise<ModelTurnResult> {
   const { workflowId: runId } = ownExecution();
   const [messages, tools] = await Promise.all([
@@ -77,7 +87,15 @@ async function turn(
     messages,
     tools,
   };
-  const answer = await deps.models.stream(request, signal);
+  const live = deps.live?.begin(runId, input.turn);
+  const progress: TurnProgress = {
+    begun(soFar) {
+      onBegun();
+      live?.progress.begun(soFar);
+    },
+    grew: () => live?.progress.grew(),
+  };
+  const answer = await deps.models.stream(request, signal, progress).finally(() => live?.end());
   const result = resultOf(answer, input, { tools, messages, validate: deps.validate });
   const sent = { messages, digest: input.transcript.digest };
   deps.transcripts.replied(runId, sent, result.message, result.calls);
@@ -85,7 +103,7 @@ async function turn(
 }
 
 function resultOf(
-  { reply, model, totalMs, heldMs }: TurnReply,
+  { reply, model, totalMs, heldMs, firstByteMs }: TurnReply,
   input: ModelTurnInput,
   context: { tools: readonly ListedTool[]; messages: readonly ChatMessage[]; validate: ValidateArguments },
 ): ModelTurnResult {
@@ -106,6 +124,7 @@ function resultOf(
     cachedTokens: reply.cachedTokens,
     modelMs: totalMs - heldMs,
     heldMs,
+    ...(firstByteMs === null ? {} : { firstByteMs }),
   };
   const bytes = Buffer.byteLength(JSON.stringify(result));
   if (bytes <= resultLimitBytes) return result;
@@ -143,15 +162,13 @@ function ownExecution(): { readonly workflowId: string; readonly runId: string }
   return workflowExecution;
 }
 
-function failureOf(
-  error: ModelTurnError,
-  { boundedFailures, attempt, nowMs }: { boundedFailures: number; attempt: number; nowMs: number },
-): ApplicationFailure {
-  const { type, retry, delayMs, message } = classifyFailure(error.failure, attempt, nowMs);
-  const failures = retry === 'bounded' ? boundedFailures + 1 : boundedFailures;
+function failureOf(error: ModelTurnError, details: AttemptDetails, nowMs: number): ApplicationFailure {
+  const failuresInRow = details.failuresInRow + 1;
+  const { type, retry, delayMs, message } = classifyFailure(error.failure, failuresInRow, nowMs);
+  const failures = details.boundedFailures + (retry === 'bounded' ? 1 : 0);
   const final = retry === 'never' || failures >= boundedTries;
   // The server keeps the last heartbeat's details for the next attempt.
-  if (!final && retry === 'bounded') heartbeat({ boundedFailures: failures } satisfies AttemptDetails);
+  if (!final) heartbeat({ boundedFailures: failures, failuresInRow } satisfies AttemptDetails);
   return ApplicationFailure.create({
     message: final && retry === 'bounded' ? `${message} (${failures} tries)` : message,
     type,
@@ -161,6 +178,7 @@ function failureOf(
 }
 
 function detailsOf(details: unknown): AttemptDetails {
-  const failures = (details as Partial<AttemptDetails> | null | undefined)?.boundedFailures;
-  return { boundedFailures: typeof failures === 'number' ? failures : 0 };
+  const { boundedFailures, failuresInRow } = (details ?? {}) as Partial<AttemptDetails>;
+  const count = (value: unknown): number => (typeof value === 'number' ? value : 0);
+  return { boundedFailures: count(boundedFailures), failuresInRow: count(failuresInRow) };
 }
