@@ -5,6 +5,7 @@ import { runDecideBench } from './decide/run-decide.ts';
 import { durabilityUsage, parseDurabilityOptions } from './durability/options.ts';
 import { runDurabilityBench } from './durability/run-durability.ts';
 import { runLongRuns } from './long-runs/run-long-runs.ts';
+import { runOutsideBench } from './overhead-outside/run-overhead-outside.ts';
 import { overheadUsage, parseOverheadOptions } from './overhead/options.ts';
 import { runOverheadBench } from './overhead/run-overhead.ts';
 import { runScaleBench } from './scale/run-scale.ts';
@@ -28,6 +29,7 @@ const benchmarks: Readonly<Record<string, { readonly run: Benchmark; readonly us
   waits: { run: quickOnly(runWaitsBench), usage: '[--quick]' },
   decide: { run: quickOnly(runDecideBench), usage: '[--quick]' },
   scale: { run: quickOnly(runScaleBench), usage: '[--quick]' },
+  'overhead-outside': { run: quickOnly(runOutsideBench), usage: '[--quick]' },
   overhead: {
     run: (words) => {
       const options = parseOverheadOptions(words);

@@ -1,7 +1,7 @@
 /** Chat requests of 4 KB, cheap to make by the thousand: only the conversation's name and turn differ. */
 
 export const bodyBytes = 4_096;
-const nameBytes = 16;
+export const nameBytes = 16;
 
 export interface BodyOptions {
   readonly model: string;
