@@ -8,6 +8,7 @@ import { textDigest } from '../contracts/transcript-digest.ts';
 import type { RunActivities } from './activity-types.ts';
 import { createCallTool } from './call-tool.ts';
 import { createDescribeRuns } from './describe-runs.ts';
+import { createLiveTurns, type LiveTurns } from './live-turns.ts';
 import { createModelClient } from './model-turn/model-client.ts';
 import { createModelTurn } from './model-turn/model-turn.ts';
 import { createTranscriptCache } from './model-turn/transcript-cache.ts';
@@ -27,6 +28,10 @@ export interface ActivitiesDeps {
 
 export interface Activities {
   readonly activities: RunActivities;
+  /** What models are writing now. */
+  readonly live: LiveTurns;
+  /** Puts other tool servers in force; calls in flight end on those they were sent to. */
+  reconfigure(toolServers: ToolServers): void;
   /** Ends the connections to proxy and tool servers. */
   close(): Promise<void>;
 }
@@ -38,15 +43,18 @@ export function createActivities(deps: ActivitiesDeps): Activities {
   const models = createModelClient(deps.proxyUrl, deps.token, deps.logger);
   const tools = createToolRegistry(deps.toolServers, { logger: deps.logger });
   const transcripts = createTranscriptCache();
+  const live = createLiveTurns();
   const toolLists = createWeightedCache<readonly ListedTool[]>(toolListLimit);
   const modelTurn = createModelTurn({
     models,
     transcripts,
     toolLists,
     validate: createValidator(),
+    live,
     nowMs: Date.now,
   });
   return {
+    live,
     activities: {
       modelTurn,
       callTool: createCallTool({
@@ -68,6 +76,7 @@ export function createActivities(deps: ActivitiesDeps): Activities {
       },
       describeRuns: createDescribeRuns(deps.temporal),
     },
+    reconfigure: (toolServers) => tools.reconfigure(toolServers),
     async close() {
       await Promise.all([models.close(), tools.close()]);
     },

@@ -7,13 +7,16 @@ import { Client } from '@temporalio/client';
 import { Worker, type NativeConnection, type WorkerOptions } from '@temporalio/worker';
 import type { Logger } from 'pino';
 import type { ToolServers } from '../contracts/config-file.ts';
+import type { ConfigStatus } from '../contracts/config-status.ts';
 import type { DeploymentVersion } from '../contracts/settings.ts';
 import { makeWorkflowBundle } from './bundle-workflows.ts';
 import { connectTemporal, temporalTrouble, type TemporalTarget } from './connect-temporal.ts';
 import { createActivities, type Activities } from './create-activities.ts';
-import { startHealthServer } from './health-server.ts';
+import { startHealthServer, type HealthServer } from './health-server.ts';
 import type { WorkflowBundle } from './kept-bundle.ts';
+import { addLiveRoute } from './live-route.ts';
 import { installTemporalRuntime, temporalLogger } from './temporal-logger.ts';
+import { workerIdentity } from './worker-identity.ts';
 import { createWorkerMetrics, type WorkerMetrics } from './worker-metrics.ts';
 
 export interface WorkerConfig {
@@ -37,9 +40,17 @@ export interface WorkerConfig {
 
 const defaultActivitySlots = 500;
 
+export interface WorkerDeps {
+  readonly logger: Logger;
+  /** What is told of the configuration; absent: nothing. */
+  readonly configStatus?: () => ConfigStatus;
+}
+
 export interface FermataWorker {
   readonly url: string;
   readonly port: number;
+  /** Puts other tool servers in force; calls in flight end on those they were sent to. */
+  reconfigure(toolServers: ToolServers): void;
   close(): Promise<void>;
 }
 
@@ -47,15 +58,12 @@ export interface FermataWorker {
 const longestRestartMs = 10_000;
 
 /** @throws Error with one readable line when Temporal or the port cannot be had. */
-export async function createWorker(
-  config: WorkerConfig,
-  deps: { readonly logger: Logger },
-): Promise<FermataWorker> {
-  const { logger } = deps;
+export async function createWorker(config: WorkerConfig, deps: WorkerDeps): Promise<FermataWorker> {
+  const { logger, configStatus } = deps;
   installTemporalRuntime(logger);
   const workflowBundle = config.workflowBundle ?? (await makeWorkflowBundle(temporalLogger(logger)));
   const connection = await connectTemporal(config.temporal, { logger });
-  const metrics = createWorkerMetrics();
+  const metrics = createWorkerMetrics(() => (configStatus?.().fault ?? null) !== null);
   const activities = createActivities({
     proxyUrl: config.proxyUrl,
     token: config.token ?? null,
@@ -63,28 +71,36 @@ export async function createWorker(
     temporal: new Client({ connection, namespace: config.temporal.namespace }),
     logger,
   });
-  const make = async (): Promise<Worker> =>
-    await Worker.create(workerOptions(config, { connection, activities, metrics, workflowBundle }));
-  const first = await make();
-  const supervisor = superviseWorker(first, make, metrics, logger);
+  let supervisor: Supervisor | null = null;
+  let health: HealthServer | null = null;
   const stop = async (): Promise<void> => {
-    await supervisor.stop();
+    await supervisor?.stop();
     await activities.close();
     await connection.close();
+    await health?.close();
   };
   try {
-    const health = await startHealthServer({
+    // Before the worker, which tells in Temporal where it is.
+    health = await startHealthServer({
       host: config.host,
       port: config.port,
       registry: metrics.registry,
-      notReady: async () => supervisor.notReady() ?? (await temporalTrouble(connection)),
+      configStatus,
+      notReady: async () =>
+        supervisor === null ? 'starting' : (supervisor.notReady() ?? (await temporalTrouble(connection))),
+      addRoutes: (app) => addLiveRoute(app, activities.live, config.token ?? null),
     });
+    const identity = workerIdentity(config.host, health.port);
+    const parts = { connection, activities, metrics, workflowBundle, identity };
+    const make = async (): Promise<Worker> => await Worker.create(workerOptions(config, parts));
+    supervisor = superviseWorker(await make(), make, metrics, logger);
     let closing: Promise<void> | null = null;
     return {
       url: health.url,
       port: health.port,
+      reconfigure: (toolServers) => activities.reconfigure(toolServers),
       async close() {
-        closing ??= stop().then(async () => await health.close());
+        closing ??= stop();
         await closing;
       },
     };
@@ -99,11 +115,13 @@ interface WorkerParts {
   readonly activities: Activities;
   readonly metrics: WorkerMetrics;
   readonly workflowBundle: NonNullable<WorkerOptions['workflowBundle']>;
+  readonly identity: string;
 }
 
 function workerOptions(config: WorkerConfig, parts: WorkerParts): WorkerOptions {
   return {
     connection: parts.connection,
+    identity: parts.identity,
     namespace: config.temporal.namespace,
     taskQueue: config.taskQueue,
     ...versioning(config.deployment ?? null),

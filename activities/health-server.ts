@@ -1,5 +1,6 @@
-/** The worker's small HTTP server: `/metrics`, `/healthz`, `/readyz`. It serves nothing of the runs. */
-import Fastify from 'fastify';
+/** The worker's small HTTP server: `/metrics`, `/healthz`, `/readyz`, which tell nothing of the runs, and what is added. */
+import Fastify, { type FastifyInstance } from 'fastify';
+import type { ConfigStatus } from '../contracts/config-status.ts';
 import type { Registry } from 'prom-client';
 
 export interface HealthServer {
@@ -15,6 +16,10 @@ export interface HealthServerOptions {
   readonly registry: Registry;
   /** null: ready; else why not. */
   readonly notReady: () => Promise<string | null>;
+  /** Absent: nothing is told of the configuration. */
+  readonly configStatus?: (() => ConfigStatus) | undefined;
+  /** Adds further routes. */
+  readonly addRoutes?: (app: FastifyInstance) => void;
 }
 
 /** @throws Error when the port cannot be listened on. */
@@ -23,15 +28,24 @@ export async function startHealthServer(options: HealthServerOptions): Promise<H
   app.get('/healthz', () => ({ ok: true }));
   app.get('/readyz', async (_request, reply) => {
     const reason = await options.notReady();
+    const readiness = reason === null ? { ready: true } : { ready: false, reason };
     return await reply
       .code(reason === null ? 200 : 503)
-      .send(reason === null ? { ready: true } : { ready: false, reason });
+      .send({ ...readiness, ...shownConfig(options.configStatus) });
   });
   app.get(
     '/metrics',
     async (_request, reply) =>
       await reply.type(options.registry.contentType).send(await options.registry.metrics()),
   );
+  options.addRoutes?.(app);
   const url = await app.listen({ host: options.host, port: options.port });
   return { url, port: Number(new URL(url).port), close: async () => await app.close() };
+}
+
+/** No door here asks for a token: what is wrong in the file is in the log. */
+function shownConfig(configStatus: HealthServerOptions['configStatus']): object {
+  if (configStatus === undefined) return {};
+  const { loadedAt, fault } = configStatus();
+  return { config: { loadedAt, faultSince: fault?.since ?? null } };
 }

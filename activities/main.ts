@@ -3,24 +3,28 @@ import { loadClientConnectConfig } from '@temporalio/envconfig';
 import { pino } from 'pino';
 import { requireServiceToken } from '../auth/access.ts';
 import { logSerializers } from '../auth/log-serializers.ts';
+import { findConfigPath } from '../config/config-path.ts';
+import { openConfig, type LiveConfig } from '../config/live-config.ts';
 import { parseSettings, type Settings } from '../contracts/settings.ts';
 import type { TemporalTarget } from './connect-temporal.ts';
 import type { FermataWorker } from './create-worker.ts';
-import { readToolServers } from './read-config.ts';
 
 async function main(): Promise<void> {
   const settings = parseSettings(process.env);
   requireServiceToken(settings);
-  const toolServers = readToolServers(settings.configPath);
+  const logger = pino(
+    { level: settings.logLevel, name: 'worker', serializers: logSerializers },
+    pino.destination(2),
+  );
+  const configPath = findConfigPath(settings.configPath);
+  // Without a file there are no tool servers.
+  const live = configPath === null ? null : await openConfig(configPath, { logger });
+  const config = live?.current() ?? null;
   const temporal = temporalTarget(settings);
   // Loading Temporal's SDK takes seconds: a wrong setting is told before.
   const { createWorker } = await import('./create-worker.ts');
   const { keptBundle } = await import('./kept-bundle.ts');
   const { temporalLogger } = await import('./temporal-logger.ts');
-  const logger = pino(
-    { level: settings.logLevel, name: 'worker', serializers: logSerializers },
-    pino.destination(2),
-  );
   const worker = await createWorker(
     {
       host: settings.host,
@@ -30,12 +34,15 @@ async function main(): Promise<void> {
       deployment: settings.deployment,
       proxyUrl: settings.proxyUrl ?? `http://127.0.0.1:${settings.ports.proxy}`,
       token: settings.token,
-      toolServers,
+      toolServers: config?.tools.mcpServers ?? {},
       workflowBundle: await keptBundle(settings.stateDir, { logger: temporalLogger(logger) }),
     },
-    { logger },
+    { logger, ...(live === null ? {} : { configStatus: () => live.status() }) },
   );
-  stopOnSignal(worker);
+  if (live !== null && config !== null) {
+    live.follow(config, ({ tools }) => worker.reconfigure(tools.mcpServers));
+  }
+  handleSignals(worker, live);
   console.log(`fermata worker is ready at ${worker.url}`);
 }
 
@@ -51,11 +58,12 @@ function temporalTarget(settings: Settings): TemporalTarget {
   };
 }
 
-function stopOnSignal(worker: FermataWorker): void {
+function handleSignals(worker: FermataWorker, live: LiveConfig | null): void {
   let stopping = false;
   const stop = (): void => {
     if (stopping) process.exit(1);
     stopping = true;
+    live?.close();
     worker.close().then(
       () => process.exit(0),
       (error: unknown) => {
@@ -66,8 +74,8 @@ function stopOnSignal(worker: FermataWorker): void {
   };
   process.on('SIGINT', stop);
   process.on('SIGTERM', stop);
-  // The other services read their tokens again on it; this one has none, and must not end of it.
-  process.on('SIGHUP', () => {});
+  // It must not end of it, whether it has a file or not.
+  process.on('SIGHUP', () => void live?.reload());
 }
 
 main().catch((error: unknown) => {

@@ -8,7 +8,8 @@ export interface WorkerMetrics {
   setPolling(polling: boolean): void;
 }
 
-export function createWorkerMetrics(): WorkerMetrics {
+/** @param configFaulty whether the configuration file as it is now cannot be used. */
+export function createWorkerMetrics(configFaulty: () => boolean = () => false): WorkerMetrics {
   const registry = new Registry();
   const registers = [registry];
   const duration = new Histogram({
@@ -34,6 +35,14 @@ export function createWorkerMetrics(): WorkerMetrics {
     name: 'fermata_worker_polling',
     help: '1 while the worker asks Temporal for work.',
     registers,
+  });
+  const configFault: Gauge = new Gauge({
+    name: 'fermata_worker_config_fault',
+    help: '1 while the configuration file cannot be used and the one from before stays in force.',
+    registers,
+    collect() {
+      configFault.set(configFaulty() ? 1 : 0);
+    },
   });
   return {
     registry,

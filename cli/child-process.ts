@@ -27,6 +27,8 @@ export interface RunningChild {
   /** What `ready` matched. */
   readonly readyMatch: RegExpMatchArray;
   readonly exited: Promise<void>;
+  /** Does nothing to one that has ended. */
+  signal(name: NodeJS.Signals): void;
   close(): Promise<void>;
 }
 
@@ -58,7 +60,8 @@ export async function startChild(spec: ChildSpec): Promise<RunningChild> {
   try {
     const readyMatch = await waitForReady(child, spec);
     if (child.pid === undefined) throw new SetupFault(`${spec.name} has no process id`);
-    return { name: spec.name, pid: child.pid, readyMatch, exited, close };
+    const signal = (name: NodeJS.Signals): void => void child.kill(name);
+    return { name: spec.name, pid: child.pid, readyMatch, exited, signal, close };
   } catch (error) {
     await close();
     throw error;

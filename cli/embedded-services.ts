@@ -1,13 +1,14 @@
 /** fermata's four services inside this process, each from its factory. */
 import type { Logger } from 'pino';
-import { createWorker } from '../activities/create-worker.ts';
+import { createWorker, type WorkerConfig } from '../activities/create-worker.ts';
 import type { WorkflowBundle } from '../activities/kept-bundle.ts';
 import { createAccess, withServiceToken } from '../auth/access.ts';
-import type { ConfigFile } from '../contracts/config-file.ts';
+import type { LiveConfig } from '../config/live-config.ts';
 import type { Settings } from '../contracts/settings.ts';
 import { createMcpServer, type McpServerConfig } from '../mcp-server/create-mcp-server.ts';
-import { createProxy } from '../proxy/create-proxy.ts';
-import { createScheduler } from '../scheduler/host/create-scheduler.ts';
+import { ownPage } from '../mcp-server/page/own-page.ts';
+import { createProxy, type ProxyConfig } from '../proxy/create-proxy.ts';
+import { createScheduler, type Scheduler } from '../scheduler/host/create-scheduler.ts';
 import { closeInReverse, type Closable } from './close-in-reverse.ts';
 import type { TemporalTarget } from './temporal-target.ts';
 
@@ -16,7 +17,9 @@ export interface ServicesOptions {
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly stateDir: string;
   readonly temporal: TemporalTarget;
-  readonly config: ConfigFile;
+  /** Root of Temporal's own web pages; null: not known. */
+  readonly temporalUiUrl: string | null;
+  readonly live: LiveConfig;
   readonly workflowBundle: WorkflowBundle;
   readonly logger: Logger;
 }
@@ -32,12 +35,15 @@ export interface RunningServices {
     readonly pid: number;
     readonly exited: Promise<void>;
   }[];
+  /** Reads the files of configuration and tokens again. */
+  reload(): void;
   close(): Promise<void>;
 }
 
 export async function startServices(options: ServicesOptions): Promise<RunningServices> {
-  const { settings, config, environment, temporal } = options;
-  const { host, ports, taskQueue } = settings;
+  const { settings, live, environment } = options;
+  const { host, ports } = settings;
+  const config = live.current();
   const logger = (service: string): Logger => options.logger.child({ service });
   const running: Closable[] = [];
   const close = async (): Promise<void> => await closeInReverse(running);
@@ -51,50 +57,41 @@ export async function startServices(options: ServicesOptions): Promise<RunningSe
     const scheduler = keep(
       await createScheduler(
         { host, port: ports.scheduler, pool: config.pool, policy: config.policy, callers: config.callers },
-        { logger: logger('scheduler'), environment, access },
+        { logger: logger('scheduler'), environment, access, configStatus: () => live.status() },
       ),
     );
     const proxy = keep(
-      await createProxy(
-        {
-          host,
-          port: ports.proxy,
-          schedulerUrl: scheduler.url,
-          openLink: scheduler.openLink,
-          redisUrl: settings.redisUrl,
-          limits: { drainMs: settings.drainMs },
-        },
-        { logger: logger('proxy'), environment, access },
-      ),
+      await createProxy(proxyConfig(settings, scheduler), { logger: logger('proxy'), environment, access }),
     );
     const toolServers = config.tools.mcpServers;
     const worker = keep(
       await createWorker(
-        {
-          host,
-          port: ports.worker,
-          temporal,
-          taskQueue,
-          proxyUrl: proxy.url,
-          token: access.serviceToken,
-          toolServers,
-          workflowBundle: options.workflowBundle,
-        },
-        { logger: logger('worker') },
+        workerConfig(options, { proxyUrl: proxy.url, token: access.serviceToken, toolServers }),
+        { logger: logger('worker'), configStatus: () => live.status() },
       ),
     );
     const mcpServer = keep(
       await createMcpServer(mcpServerConfig(options, { proxyUrl: proxy.url, schedulerUrl: scheduler.url }), {
         logger: logger('mcp-server'),
         access,
+        page: ownPage,
+        configuration: live,
       }),
     );
+    live.follow(config, (changed) => {
+      scheduler.reconfigure(changed);
+      worker.reconfigure(changed.tools.mcpServers);
+    });
     return {
       schedulerUrl: scheduler.url,
       proxyUrl: proxy.url,
       workerUrl: worker.url,
       mcpServerUrl: mcpServer.url,
       children: [],
+      reload: () => {
+        void access.reload();
+        void live.reload();
+      },
       close: async () => {
         // It takes no new turns while the parts in front of it stop; `close` awaits the end of this.
         void proxy.close().catch(() => undefined);
@@ -107,10 +104,25 @@ export async function startServices(options: ServicesOptions): Promise<RunningSe
   }
 }
 
+function proxyConfig(
+  { host, ports, redisUrl, drainMs }: Settings,
+  { url, openLink }: Pick<Scheduler, 'url' | 'openLink'>,
+): ProxyConfig {
+  return { host, port: ports.proxy, schedulerUrl: url, openLink, redisUrl, limits: { drainMs } };
+}
+
+function workerConfig(
+  { settings, temporal, workflowBundle }: ServicesOptions,
+  rest: Pick<WorkerConfig, 'proxyUrl' | 'token' | 'toolServers'>,
+): WorkerConfig {
+  const { host, ports, taskQueue } = settings;
+  return { host, port: ports.worker, temporal, taskQueue, workflowBundle, ...rest };
+}
+
 function mcpServerConfig(
-  { settings, temporal }: ServicesOptions,
+  { settings, temporal, temporalUiUrl }: ServicesOptions,
   urls: Pick<McpServerConfig, 'proxyUrl' | 'schedulerUrl'>,
 ): McpServerConfig {
   const { host, ports, taskQueue, maxRunning } = settings;
-  return { host, port: ports.mcp, temporal, taskQueue, maxRunning, ...urls };
+  return { host, port: ports.mcp, temporal, temporalUiUrl, taskQueue, maxRunning, ...urls };
 }

@@ -6,6 +6,7 @@
 import { join } from 'node:path';
 import type { Logger } from 'pino';
 import { keptBundle, type WorkflowBundle } from '../activities/kept-bundle.ts';
+import { fixedConfig, type LiveConfig } from '../config/live-config.ts';
 import type { ConfigFile } from '../contracts/config-file.ts';
 import type { Settings } from '../contracts/settings.ts';
 import { closeInReverse, type Closable } from './close-in-reverse.ts';
@@ -28,6 +29,8 @@ export interface StackOptions {
   readonly temporal: TemporalTarget | null;
   /** null: the built-in pool of `engine`. */
   readonly config: ConfigFile | null;
+  /** The same, kept up to date with its file; absent: it never changes. Its owner closes it. */
+  readonly live?: LiveConfig;
   readonly engine: EngineChoice;
   /** Each service in a process of its own. */
   readonly separate: boolean;
@@ -40,6 +43,8 @@ export interface StackOptions {
 export interface Stack {
   readonly proxyUrl: string;
   readonly mcpUrl: string;
+  /** The web page. */
+  readonly pageUrl: string;
   readonly schedulerUrl: string;
   readonly workerUrl: string;
   readonly temporal: TemporalTarget;
@@ -53,6 +58,8 @@ export interface Stack {
   readonly pids: Readonly<Record<string, number>>;
   /** Resolves with the name of the first child that ended by itself. */
   readonly childEnded: Promise<string>;
+  /** Reads the files of configuration and tokens again. */
+  reload(): void;
   close(): Promise<void>;
 }
 
@@ -94,7 +101,8 @@ async function startParts(
       ...options,
       stateDir,
       temporal: temporal.value.target,
-      config: pool.value.config,
+      temporalUiUrl: temporal.value.uiUrl,
+      live: options.live ?? fixedConfig(pool.value.config),
       workflowBundle: workflowBundle.value,
     }),
   );
@@ -112,6 +120,7 @@ function describeStack(
   return {
     proxyUrl: services.proxyUrl,
     mcpUrl: `${services.mcpServerUrl}/mcp`,
+    pageUrl: `${services.mcpServerUrl}/`,
     schedulerUrl: services.schedulerUrl,
     workerUrl: services.workerUrl,
     temporal: temporal.target,
@@ -124,6 +133,7 @@ function describeStack(
       new Promise<never>(() => {}),
       ...children.map(async (child) => await child.exited.then(() => child.name)),
     ]),
+    reload: () => services.reload(),
     close,
   };
 }
@@ -140,7 +150,8 @@ interface RunningTemporal extends Closable {
 
 async function startTemporal(options: StackOptions, stateDir: string): Promise<RunningTemporal> {
   if (options.temporal !== null) {
-    return { target: options.temporal, uiUrl: null, children: [], close: async () => {} };
+    const { temporalUiUrl: uiUrl } = options.settings;
+    return { target: options.temporal, uiUrl, children: [], close: async () => {} };
   }
   const { settings, progress } = options;
   const databaseFile = join(stateDir, 'temporal.db');

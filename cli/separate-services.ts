@@ -14,9 +14,7 @@ const root = resolve(import.meta.dirname, '..');
 
 export async function startServiceProcesses(options: ServicesOptions): Promise<RunningServices> {
   const { settings, temporal, stateDir } = options;
-  // JSON is YAML: the effective configuration, the built-in pool's addresses included.
-  const configPath = join(stateDir, 'effective-config.yaml');
-  await writeFile(configPath, JSON.stringify(options.config, null, 2));
+  const configPath = await configPathOf(options);
   const { token } = withServiceToken(settings);
   const environment = {
     ...options.environment,
@@ -63,12 +61,26 @@ export async function startServiceProcesses(options: ServicesOptions): Promise<R
     });
     const mcpServerUrl = await start('mcp-server', 'mcp-server/main.ts', {
       FERMATA_MCP_PORT: String(ports.mcp),
+      FERMATA_TEMPORAL_UI_URL: options.temporalUiUrl ?? '',
       FERMATA_PROXY_URL: proxyUrl,
       FERMATA_SCHEDULER_URL: schedulerUrl,
     });
-    return { schedulerUrl, proxyUrl, workerUrl, mcpServerUrl, children, close };
+    const reload = (): void => {
+      for (const child of children) child.signal('SIGHUP');
+    };
+    return { schedulerUrl, proxyUrl, workerUrl, mcpServerUrl, children, reload, close };
   } catch (error) {
     await close();
     throw error;
   }
+}
+
+/** The user's own file, which each service reads and watches by itself, or one made of the built-in pool. */
+async function configPathOf({ live, stateDir }: ServicesOptions): Promise<string> {
+  const { source } = live.status();
+  if (source !== null) return resolve(source);
+  const path = join(stateDir, 'effective-config.yaml');
+  // JSON is YAML.
+  await writeFile(path, JSON.stringify(live.current(), null, 2));
+  return path;
 }

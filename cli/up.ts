@@ -8,8 +8,9 @@ import { readTokens } from '../auth/tokens-file.ts';
 import { engineChoices, type EngineChoice } from './embedded-pool.ts';
 import { startStack, type Stack } from './embedded-stack.ts';
 import { openLog } from './log-file.ts';
-import { readConfigFile } from './read-config.ts';
+import { openConfigFile } from './read-config.ts';
 import { SetupFault } from './setup/setup-fault.ts';
+import { waitForStop } from './stop-signals.ts';
 import { makeStateDir } from './state-dir.ts';
 import { readTemporalTarget } from './temporal-target.ts';
 import { parseSettings, type Settings } from '../contracts/settings.ts';
@@ -27,18 +28,23 @@ export async function up(args: readonly string[], environment: Environment): Pro
   const options = parseUpArguments(args);
   const settings = parseSettings(environment);
   refuseVersion(settings);
-  const config = options.engine === null ? await readConfigFile(options.config ?? settings.configPath) : null;
-  // Told before anything is started.
+  const logger = openLog(join(makeStateDir(settings.stateDir), 'logs', 'fermata.log'), settings.logLevel);
+  // Faults of the files are told before anything is started.
+  const live =
+    options.engine === null ? await openConfigFile(options.config ?? settings.configPath, logger) : null;
   if (settings.tokensFile !== null) await readTokens(settings.tokensFile);
-  const stopRequested = waitForSignal();
-  const stack = await startStack({
+  let stack: Stack | null = null;
+  const hasFiles = live !== null || settings.tokensFile !== null;
+  const stopRequested = waitForStop(hasFiles ? () => stack?.reload() : null);
+  stack = await startStack({
     settings,
     environment,
     temporal: readTemporalTarget(environment),
-    config,
+    config: live?.current() ?? null,
+    ...(live === null ? {} : { live }),
     engine: options.engine ?? 'simulated',
     separate: options.separate,
-    logger: openLog(join(makeStateDir(settings.stateDir), 'logs', 'fermata.log'), settings.logLevel),
+    logger,
     progress: (line) => process.stderr.write(`fermata: ${line}\n`),
   });
   const seconds = (performance.now() - startedAtMs) / 1_000;
@@ -52,6 +58,7 @@ export async function up(args: readonly string[], environment: Environment): Pro
       ? 'fermata: stopping ...\n'
       : `fermata: ${ended} ended by itself; stopping. Its log is in ${settings.stateDir}/logs\n`,
   );
+  live?.close();
   await stack.close();
   return bySignal ? 0 : 1;
 }
@@ -102,23 +109,8 @@ function parseValues(args: readonly string[]) {
   }).values;
 }
 
-/** Resolves with null at the first SIGINT or SIGTERM; the second ends the process at once. */
-async function waitForSignal(): Promise<null> {
-  return await new Promise((resolveSignal) => {
-    let count = 0;
-    const onSignal = (): void => {
-      count += 1;
-      if (count > 1) process.exit(130);
-      resolveSignal(null);
-    };
-    process.on('SIGINT', onSignal);
-    process.on('SIGTERM', onSignal);
-    process.on('SIGHUP', onSignal);
-  });
-}
-
 function readyObject(stack: Stack): object {
-  const { close: _close, childEnded: _childEnded, ...facts } = stack;
+  const { close: _close, reload: _reload, childEnded: _childEnded, ...facts } = stack;
   return { ready: true, pid: process.pid, ...facts };
 }
 

@@ -1,7 +1,8 @@
 /**
- * The service: `/mcp` for MCP clients, `/api` for the page and the command line, `/metrics`, `/healthz`,
- * `/readyz`. It starts without Temporal, worker and proxy; `/readyz` and the tools say what is missing. On
- * loopback it answers only requests that name a loopback host and come from no foreign web page.
+ * The service: `/mcp` for MCP clients, `/api` for the page and the command line, the page itself at `/`,
+ * `/metrics`, `/healthz`, `/readyz`. It starts without Temporal, worker and proxy; `/readyz` and the tools
+ * say what is missing. On loopback it answers only requests that name a loopback host and come from no
+ * foreign web page.
  */
 import type { ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -15,20 +16,24 @@ import type { Logger } from 'pino';
 import { openAccess, type Access } from '../auth/access.ts';
 import { tokenName } from '../auth/grant.ts';
 import { addRunApi } from './api/add-run-api.ts';
+import type { ServerConfiguration } from './api/config-route.ts';
 import type { EventStreamOptions } from './api/event-stream.ts';
 import { addDoor } from './door.ts';
 import { guardLoopback } from './guard-loopback.ts';
 import type { SessionLimits } from './mcp/legacy-sessions.ts';
 import { createMcpEndpoint, maxBodyBytes, type McpEndpoint } from './mcp/mcp-endpoint.ts';
 import { createMetrics } from './metrics.ts';
+import { addPage, type PageSource } from './page/add-page.ts';
 import { packageVersion } from './runs/package-version.ts';
 import { createRunService, type RunService, type RunServiceConfig } from './runs/run-service.ts';
 import { createServerFactory, type RequestOrigin } from './mcp/server-factory.ts';
 
-export interface McpServerConfig extends Omit<RunServiceConfig, 'token'> {
+export interface McpServerConfig extends Omit<RunServiceConfig, 'token' | 'callers'> {
   readonly host: string;
   /** 0: any free one. */
   readonly port: number;
+  /** Root of Temporal's own web pages; null or absent: not known. */
+  readonly temporalUiUrl?: string | null | undefined;
   readonly sessionLimits?: SessionLimits | undefined;
   readonly eventStreams?: EventStreamOptions | undefined;
   /** Milliseconds between two looks for sessions that have expired. Default 30 seconds. */
@@ -46,6 +51,10 @@ export interface McpServerDeps {
   readonly logger: Logger;
   /** Who is let in, and the token for the proxy; absent: everyone, and none. */
   readonly access?: Access;
+  /** The web page; absent: `/` says where the rest is. */
+  readonly page?: PageSource;
+  /** What it goes by and shows; absent: there is no file. */
+  readonly configuration?: ServerConfiguration | null;
 }
 
 const defaultSweepMs = 30_000;
@@ -53,9 +62,13 @@ const defaultSweepMs = 30_000;
 /** @throws when the port is taken. */
 export async function createMcpServer(
   config: McpServerConfig,
-  { logger, access = openAccess }: McpServerDeps,
+  { logger, access = openAccess, page, configuration = null }: McpServerDeps,
 ): Promise<McpServerHandle> {
-  const service = createRunService({ ...config, token: access.serviceToken });
+  const service = createRunService({
+    ...config,
+    token: access.serviceToken,
+    callers: () => configuration?.current().callers ?? {},
+  });
   const origins = new WeakMap<Request, RequestOrigin>();
   const metrics = createMetrics({
     sessions: () => endpoint.sessions(),
@@ -79,14 +92,20 @@ export async function createMcpServer(
   guardLoopback(app, config.host);
   addDoor(app, access, logger);
   serveMcp(app, endpoint, origins, logger);
-  const facts = { version: packageVersion, temporalNamespace: config.temporal.namespace };
-  const api = addRunApi(app, { service, logger, facts, meter: metrics, events: config.eventStreams });
+  const facts = {
+    version: packageVersion,
+    temporalNamespace: config.temporal.namespace,
+    temporalUiUrl: config.temporalUiUrl ?? null,
+  };
+  const shown = { facts, configuration, meter: metrics, events: config.eventStreams };
+  const api = addRunApi(app, { service, logger, ...shown });
   serveProbes(app, service);
   app.get('/metrics', async (_, reply) => {
     reply.type(metrics.registry.contentType);
     return await metrics.registry.metrics();
   });
-  app.get('/', () => 'fermata mcp-server: MCP at /mcp\n');
+  if (page === undefined) app.get('/', () => 'fermata mcp-server: MCP at /mcp\n');
+  else addPage(app, page, logger);
   const sweep = setInterval(() => {
     endpoint.expireSessions().catch((error: unknown) => logger.warn({ err: error }, 'sessions not expired'));
   }, config.sessionSweepMs ?? defaultSweepMs);

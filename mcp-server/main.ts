@@ -2,8 +2,11 @@
 import { pino } from 'pino';
 import { createAccess, requireServiceToken } from '../auth/access.ts';
 import { logSerializers } from '../auth/log-serializers.ts';
+import { findConfigPath } from '../config/config-path.ts';
+import { openConfig } from '../config/live-config.ts';
 import { parseSettings } from '../contracts/settings.ts';
 import { createMcpServer } from './create-mcp-server.ts';
+import { ownPage } from './page/own-page.ts';
 import { readTemporalSettings } from './temporal-environment.ts';
 
 async function main(): Promise<void> {
@@ -14,6 +17,8 @@ async function main(): Promise<void> {
     { name: 'mcp-server', level: settings.logLevel, serializers: logSerializers },
     pino.destination(2),
   );
+  const configPath = findConfigPath(settings.configPath);
+  const live = configPath === null ? null : await openConfig(configPath, { logger });
   const access = await createAccess(settings, { logger });
   const server = await createMcpServer(
     {
@@ -23,13 +28,15 @@ async function main(): Promise<void> {
       taskQueue,
       maxRunning: settings.maxRunning,
       proxyUrl: settings.proxyUrl ?? `http://${host}:${ports.proxy}`,
+      temporalUiUrl: settings.temporalUiUrl,
       schedulerUrl: settings.schedulerUrl ?? `http://${host}:${ports.scheduler}`,
     },
-    { logger, access },
+    { logger, access, page: ownPage, configuration: live },
   );
   process.stdout.write(`fermata mcp-server is ready at ${server.url}\n`);
   const stop = (): void => {
     access.close();
+    live?.close();
     server.close().then(
       () => process.exit(0),
       (error: unknown) => {
@@ -38,7 +45,10 @@ async function main(): Promise<void> {
       },
     );
   };
-  process.on('SIGHUP', () => void access.reload());
+  process.on('SIGHUP', () => {
+    void access.reload();
+    void live?.reload();
+  });
   process.once('SIGINT', stop);
   process.once('SIGTERM', stop);
 }

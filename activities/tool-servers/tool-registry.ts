@@ -1,9 +1,11 @@
 /**
  * All tool servers of a worker: their tools under the names that models see, and calls by server. A
- * server that cannot be listed in time is left out with a warning; it never holds up the others.
+ * server that cannot be listed in time is left out with a warning; it never holds up the others. Servers
+ * may be added, changed and removed meanwhile: one that is taken out of use ends with its last call.
  */
+import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
-import type { ToolServers } from '../../contracts/config-file.ts';
+import type { ToolServerConfig, ToolServers } from '../../contracts/config-file.ts';
 import type { ListedTool, ToolListing } from '../../contracts/tool-listing.ts';
 import type { ToolServerResult } from '../tool-calls/render-result.ts';
 import { nameTools } from '../tool-calls/tool-names.ts';
@@ -16,6 +18,11 @@ export interface ToolRegistry {
   list(names: readonly string[] | null, signal: AbortSignal): Promise<ToolListing>;
   /** @throws ToolServerError, or what the signal threw. */
   call(server: string, call: ServerCall, signal: AbortSignal): Promise<ToolServerResult>;
+  /**
+   * Puts other servers in force. One whose entry is the same keeps its connection. Calls in flight, of
+   * servers that are changed or removed too, end where they were sent.
+   */
+  reconfigure(configs: ToolServers): void;
   close(): Promise<void>;
 }
 
@@ -28,16 +35,30 @@ const serverListMs = 5_000;
 const listingLimitBytes = 400_000;
 
 export function createToolRegistry(configs: ToolServers, deps: { readonly logger: Logger }): ToolRegistry {
-  const servers = new Map<string, Listed>(
-    Object.entries(configs).map(([name, config]) => [
-      name,
-      { server: createToolServer(name, config, deps.logger), slowSinceMs: { value: null } },
-    ]),
-  );
+  /** In the order of the file, which names of tools and the prompts of runs go by. */
+  let servers: ReadonlyMap<string, ServerInUse> = new Map();
+  /** Taken out of use, with calls in flight. */
+  const leaving = new Set<ServerInUse>();
+  const reconfigure = (wanted: ToolServers): void => {
+    const before = servers;
+    servers = new Map(
+      Object.entries(wanted).map(([name, config]) => {
+        const known = before.get(name);
+        const isSame = known !== undefined && isDeepStrictEqual(known.config, config);
+        return [name, isSame ? known : new ServerInUse(name, config, deps.logger)];
+      }),
+    );
+    for (const [name, server] of before) {
+      if (servers.get(name) === server) continue;
+      leaving.add(server);
+      void server.retire().finally(() => leaving.delete(server));
+    }
+  };
+  reconfigure(configs);
   return {
     async list(names, signal) {
       const listed = await Promise.all(
-        [...servers].map(([name, server]) => listServer(name, server, signal)),
+        [...servers].map(async ([name, server]) => await listServer(name, server, signal)),
       );
       const all = listed.flatMap(({ server, tools }) => tools.map((tool) => ({ server, tool })));
       const toolNames = nameTools(all.map(({ server, tool }) => ({ server, serverTool: tool.name })));
@@ -50,19 +71,51 @@ export function createToolRegistry(configs: ToolServers, deps: { readonly logger
     },
     async call(serverName, call, signal) {
       const known = servers.get(serverName);
-      if (known !== undefined) return await known.server.call(call, signal);
+      if (known !== undefined) return await known.use(async () => await known.server.call(call, signal));
       throw new ToolServerError('not-sent', `this worker has no tool server '${serverName}'`);
     },
+    reconfigure,
     async close() {
-      await Promise.all([...servers.values()].map(async ({ server }) => await server.close()));
+      const all = [...servers.values(), ...leaving];
+      servers = new Map();
+      await Promise.all(all.map(async ({ server }) => await server.close()));
     },
   };
 }
 
-interface Listed {
+/** A server and how much it is in use. */
+class ServerInUse {
+  readonly config: ToolServerConfig;
   readonly server: ToolServer;
   /** When a listing last waited for it in vain; null: it answers. */
-  readonly slowSinceMs: { value: number | null };
+  slowSinceMs: number | null = null;
+  #uses = 0;
+  #whenUnused: (() => void) | null = null;
+
+  constructor(name: string, config: ToolServerConfig, logger: Logger) {
+    this.config = config;
+    this.server = createToolServer(name, config, logger);
+  }
+
+  async use<T>(work: () => Promise<T>): Promise<T> {
+    this.#uses += 1;
+    try {
+      return await work();
+    } finally {
+      this.#uses -= 1;
+      if (this.#uses === 0) this.#whenUnused?.();
+    }
+  }
+
+  /** Ends its connection once nothing uses it any more; resolves then. Nobody may begin to use it after. */
+  async retire(): Promise<void> {
+    if (this.#uses > 0) {
+      await new Promise<void>((resolve) => {
+        this.#whenUnused = resolve;
+      });
+    }
+    await this.server.close();
+  }
 }
 
 interface ServerTools {
@@ -75,20 +128,18 @@ interface ServerTools {
 const slowServerMs = 30_000;
 const slowServerListMs = 250;
 
-async function listServer(
-  name: string,
-  { server, slowSinceMs }: Listed,
-  signal: AbortSignal,
-): Promise<ServerTools> {
-  const isSlow = slowSinceMs.value !== null && performance.now() - slowSinceMs.value < slowServerMs;
+async function listServer(name: string, inUse: ServerInUse, signal: AbortSignal): Promise<ServerTools> {
+  const { server, slowSinceMs } = inUse;
+  const isSlow = slowSinceMs !== null && performance.now() - slowSinceMs < slowServerMs;
   const limit = AbortSignal.timeout(isSlow ? slowServerListMs : serverListMs);
   try {
-    const list = await raceWith(server.list(AbortSignal.any([signal, limit])), limit);
-    slowSinceMs.value = null;
+    const listing = inUse.use(async () => await server.list(AbortSignal.any([signal, limit])));
+    const list = await raceWith(listing, limit);
+    inUse.slowSinceMs = null;
     return { server: name, ...list };
   } catch (error) {
     signal.throwIfAborted();
-    if (limit.aborted && !isSlow) slowSinceMs.value = performance.now();
+    if (limit.aborted && !isSlow) inUse.slowSinceMs = performance.now();
     // One that restarts after a crash is soon there again; a run keeps the tools that it begins with.
     const last = limit.aborted ? null : server.lastList();
     if (last !== null) {

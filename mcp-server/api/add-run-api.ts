@@ -13,6 +13,7 @@ import { ApiFault, faultBody, maxBodyBytes, parseFault, toApiFault } from './api
 import type { ApiAnswer, ApiRoute } from './api-route.ts';
 import { changeRoutes } from './change-routes.ts';
 import { OpenCalls } from './open-calls.ts';
+import { configRoute, type ServerConfiguration } from './config-route.ts';
 import { EventStreams, type EventStreamOptions } from './event-stream.ts';
 import { openApiDocument, openApiPath, type DocumentedStream } from './openapi.ts';
 import { poolRoutes, type ServerFacts } from './pool-routes.ts';
@@ -28,6 +29,8 @@ export interface RunApiDeps {
   readonly service: RunService;
   readonly logger: Logger;
   readonly facts: ServerFacts;
+  /** null: it was started without a configuration file. */
+  readonly configuration: ServerConfiguration | null;
   readonly meter: ApiMeter;
   readonly events?: EventStreamOptions | undefined;
 }
@@ -61,11 +64,16 @@ const allMethods: readonly HTTPMethods[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH
 
 export function addRunApi(
   app: FastifyInstance,
-  { service, logger, facts, meter, events }: RunApiDeps,
+  { service, logger, facts, configuration, meter, events }: RunApiDeps,
 ): RunApi {
   const streams = new EventStreams(service, events);
   const calls = new OpenCalls();
-  const routes = [...runRoutes(service), ...changeRoutes(service), ...poolRoutes(service, facts)];
+  const routes = [
+    ...runRoutes(service),
+    ...changeRoutes(service),
+    ...poolRoutes(service, facts),
+    configRoute(service, configuration),
+  ];
   const document = openApiDocument(routes, eventStream, facts.version);
   app.register((scope, _, done) => {
     readJson(scope);

@@ -34,16 +34,17 @@ interface Account {
 
 export class CallerLimit {
   readonly #temporal: TemporalLink;
-  readonly #maxRunning: number;
+  readonly #maxRunningOf: (caller: Caller) => number;
   readonly #accounts = new Map<Caller, Account>();
 
-  constructor(temporal: TemporalLink, maxRunning: number) {
+  /** @param maxRunningOf asked anew for each start: the limits may change meanwhile. */
+  constructor(temporal: TemporalLink, maxRunningOf: (caller: Caller) => number) {
     this.#temporal = temporal;
-    this.#maxRunning = maxRunning;
+    this.#maxRunningOf = maxRunningOf;
   }
 
-  get maxRunning(): number {
-    return this.#maxRunning;
+  maxRunning(caller: Caller): number {
+    return this.#maxRunningOf(caller);
   }
 
   /**
@@ -53,10 +54,11 @@ export class CallerLimit {
   async inPlace<T>(caller: Caller, handle: Handle, start: () => Promise<T>): Promise<T> {
     const account = this.#accountOf(caller);
     const ahead = new Set(account.starting).add(handle);
+    const most = this.maxRunning(caller);
     account.starting.add(handle);
     try {
-      if (!(await this.#hasRoom(account, ahead))) {
-        throw new UserFault('busy', callerFullText(this.#maxRunning));
+      if (!(await this.#hasRoom(account, ahead, most))) {
+        throw new UserFault('busy', callerFullText(most));
       }
       const result = await start();
       account.started.set(handle, Date.now());
@@ -89,11 +91,11 @@ export class CallerLimit {
   }
 
   /** @param ahead starts that came before, and the one in question: they have the first claim on places. */
-  async #hasRoom(account: Account, ahead: ReadonlySet<Handle>): Promise<boolean> {
+  async #hasRoom(account: Account, ahead: ReadonlySet<Handle>, most: number): Promise<boolean> {
     dropOld(account);
     const known = new Set([...(await account.listed.get()), ...account.started.keys(), ...ahead]);
-    if (known.size <= this.#maxRunning) return true;
-    return new Set([...(await account.atWork.get()), ...ahead]).size <= this.#maxRunning;
+    if (known.size <= most) return true;
+    return new Set([...(await account.atWork.get()), ...ahead]).size <= most;
   }
 
   /** Bounded: more than the caller may have at work says no more than that. */
@@ -103,7 +105,7 @@ export class CallerLimit {
     return await this.#temporal.call(async (client) => {
       for await (const { workflowId } of client.workflow.list({ query, pageSize: 500 })) {
         found.add(workflowId as Handle);
-        if (found.size >= this.#maxRunning * 2) break;
+        if (found.size >= this.maxRunning(caller) * 2) break;
       }
       return found;
     });

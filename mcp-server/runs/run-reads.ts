@@ -1,5 +1,7 @@
 /** What can be asked about runs by page, by tree, in full and as they change, and about the pool. */
+import type { ConfigStatus } from '../../contracts/config-status.ts';
 import type { Asker } from './asker.ts';
+import { readLiveTurn, type LiveTurn, type LiveTurnRequest } from './live-turn.ts';
 import { lookAtRuns } from './look-at-runs.ts';
 import { pageOfRuns, type RunPage, type RunPageRequest } from './page-of-runs.ts';
 import { PoolClient, poolFor, type PoolView } from './pool-client.ts';
@@ -35,9 +37,18 @@ export interface RunReads {
   page(request: RunPageRequest, asker: Asker): Promise<RunPage>;
   transcript(handle: string, request: TranscriptRequest, asker: Asker): Promise<TranscriptPage>;
   timeline(handle: string, asker: Asker): Promise<RunTimeline>;
+  /** What its model writes now; null: no turn is at work, or its worker cannot be asked. */
+  liveTurn(
+    handle: string,
+    request: LiveTurnRequest,
+    asker: Asker,
+    signal: AbortSignal,
+  ): Promise<LiveTurn | null>;
   /** The tree that the run belongs to. */
   tree(handle: string, asker: Asker): Promise<RunTree>;
   pool(asker: Asker): Promise<PoolView>;
+  /** What the scheduler tells of its configuration; null: it cannot be asked, or tells nothing of it. */
+  schedulerConfig(): Promise<ConfigStatus | null>;
   /** @returns what ends it; see {@link RunFeed.join}. */
   listen(listener: FeedListener, after: string | null): Promise<() => void>;
   close(): void;
@@ -66,8 +77,16 @@ export function createRunReads(
       return transcriptPage(await readMessages(temporal, handle, config.transcriptMs), request);
     },
     timeline: async (text, asker) => await readTimeline(temporal, (await known(text, asker)).handle),
+    async liveTurn(text, request, asker, signal) {
+      const { handle } = await known(text, asker);
+      return await readLiveTurn({ temporal, token: config.token ?? null }, handle, request, signal);
+    },
     tree: async (text, asker) => await treeOfRuns(deps, await known(text, asker), asker),
     pool: async (asker) => poolFor(await pool.status(), asker),
+    async schedulerConfig() {
+      const status = await pool.status().catch(() => null);
+      return status?.config ?? null;
+    },
     listen: (listener, after) => feed.join(listener, after),
     close: () => feed.close(),
   };

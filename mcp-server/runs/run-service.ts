@@ -2,6 +2,7 @@
  * Everything that can be asked about runs, without a word of MCP or HTTP: the tools and the run API are
  * two doors to this one service. It holds no state of a run; Temporal does.
  */
+import type { Callers } from '../../contracts/config-file.ts';
 import type { DecideRequest, DecideResponse } from '../../contracts/decide.ts';
 import { defaultMaxRunning } from '../../contracts/run-names.ts';
 import type { ToolListing } from '../../contracts/tool-listing.ts';
@@ -11,6 +12,7 @@ import type { Asker } from './asker.ts';
 import { awaitRuns, type ApprovalStop, type AwaitOutcome, type AwaitProgress } from './await-runs.ts';
 import { CallerLimit } from './caller-limit.ts';
 import { cancelRun, type CancelOutcome } from './cancel-run.ts';
+import { maxRunningOf } from './max-running.ts';
 import { listRuns, type RunList } from './list-runs.ts';
 import { ProxyClient } from './proxy-client.ts';
 import { parseHandle, RunReader, unknownHandle } from './run-reader.ts';
@@ -36,6 +38,8 @@ export interface RunServiceConfig extends RunReadsConfig {
   readonly toolListingMs?: number | undefined;
   /** Runs that one caller may have at work at once. Default 100. */
   readonly maxRunning?: number | undefined;
+  /** The callers of the configuration as it is now, whose own limits go before that; absent: none. */
+  readonly callers?: (() => Callers) | undefined;
   /** Milliseconds without a running run after which the workflow of a tree ends. Default ten minutes. */
   readonly treeIdleMs?: number | undefined;
   /** Milliseconds between two reports of progress. */
@@ -110,7 +114,9 @@ export function createRunService(config: RunServiceConfig): RunService {
     limitMs: config.temporalCallMs ?? treeLimitMs,
   });
   const { close: closeReads, ...reads } = createRunReads({ temporal, reader }, config);
-  const limit = new CallerLimit(temporal, config.maxRunning ?? defaultMaxRunning);
+  const limit = new CallerLimit(temporal, (caller) =>
+    maxRunningOf(config.callers?.() ?? {}, caller, config.maxRunning ?? defaultMaxRunning),
+  );
   const spawnDeps = { temporal, reader, taskQueue, models, toolListing, trees, limit };
   return {
     ...reads,

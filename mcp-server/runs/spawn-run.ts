@@ -138,7 +138,7 @@ async function startChild(deps: SpawnDeps, plan: Plan, parent: RunView): Promise
     handle,
     parent: parent.handle,
     requestHash: hash,
-    maxRunning: deps.limit.maxRunning,
+    maxRunning: deps.limit.maxRunning(input.caller),
     input,
   });
   switch (answer.kind) {

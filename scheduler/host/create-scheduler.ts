@@ -7,6 +7,7 @@ import fastify, { type FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { openAccess, type Access } from '../../auth/access.ts';
 import type { Callers, Policy, ReplicaConfig } from '../../contracts/config-file.ts';
+import type { ConfigStatus } from '../../contracts/config-status.ts';
 import type { OpenLocalLink, SchedulerMessage } from '../../contracts/link-protocol.ts';
 import type { Effect, SchedulerEvent } from '../core/events.ts';
 import { describePool } from '../core/pool-view.ts';
@@ -42,6 +43,8 @@ export interface SchedulerDeps {
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** Who is let in; absent: everyone. */
   readonly access?: Access;
+  /** What is told of the configuration; absent: nothing. */
+  readonly configStatus?: () => ConfigStatus;
 }
 
 export interface Scheduler {
@@ -57,9 +60,9 @@ export interface Scheduler {
 
 /** Starts a scheduler; resolves once it listens, rejects when its port cannot be had. */
 export async function createScheduler(config: SchedulerConfig, deps: SchedulerDeps): Promise<Scheduler> {
-  const { logger, access = openAccess } = deps;
+  const { logger, access = openAccess, configStatus = null } = deps;
   const state = createState(config.policy, config.callers);
-  const metrics = createMetrics(state);
+  const metrics = createMetrics(state, () => (configStatus?.().fault ?? null) !== null);
   let poolSent = '';
   let rateLimits = rateLimitsOf(config.callers);
 
@@ -105,7 +108,7 @@ export async function createScheduler(config: SchedulerConfig, deps: SchedulerDe
   };
 
   const app: FastifyInstance = fastify({ forceCloseConnections: true });
-  addRoutes(app, state, metrics, access);
+  addRoutes(app, { state, metrics, access, configStatus });
   app.server.on('upgrade', (request, socket, head) => {
     if (mayUpgrade(request, socket, { access, logger })) links.upgrade(request, socket, head);
   });

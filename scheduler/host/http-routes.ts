@@ -1,6 +1,8 @@
 /** What the scheduler shows over HTTP. Reads the state; changes nothing. */
 import type { FastifyInstance } from 'fastify';
 import type { Access } from '../../auth/access.ts';
+import type { ConfigStatus } from '../../contracts/config-status.ts';
+import type { SchedulerStatus } from '../../contracts/scheduler-status.ts';
 import { describeState, describeStatus } from '../core/status.ts';
 import type { SchedulerState } from '../core/state.ts';
 import { addDoor } from './door.ts';
@@ -10,14 +12,20 @@ import { describeReadiness } from './readiness.ts';
 const maxDebugEntries = 10_000;
 const loopback = new Set(['127.0.0.1', '::1', '::ffff:127.0.0.1']);
 
-export function addRoutes(
-  app: FastifyInstance,
-  state: SchedulerState,
-  metrics: SchedulerMetrics,
-  access: Access,
-): void {
+export interface ShownParts {
+  readonly state: SchedulerState;
+  readonly metrics: SchedulerMetrics;
+  readonly access: Access;
+  /** null: nothing is told of the configuration. */
+  readonly configStatus: (() => ConfigStatus) | null;
+}
+
+export function addRoutes(app: FastifyInstance, { state, metrics, access, configStatus }: ShownParts): void {
   addDoor(app, access);
-  app.get('/status', () => describeStatus(state));
+  app.get('/status', (): SchedulerStatus => {
+    const status = describeStatus(state);
+    return configStatus === null ? status : { ...status, config: configStatus() };
+  });
   app.get('/debug/state', (request, reply) => {
     if (loopback.has(request.ip)) return describeState(state, maxDebugEntries);
     reply.code(403);

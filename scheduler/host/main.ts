@@ -2,26 +2,31 @@
 import { pino } from 'pino';
 import { createAccess, requireServiceToken } from '../../auth/access.ts';
 import { logSerializers } from '../../auth/log-serializers.ts';
+import { defaultConfigPath } from '../../config/config-path.ts';
+import { openConfig } from '../../config/live-config.ts';
 import { parseSettings } from '../../contracts/settings.ts';
 import { createScheduler } from './create-scheduler.ts';
-import { readConfig } from './read-config.ts';
 
 async function main(): Promise<void> {
   const settings = parseSettings(process.env);
   requireServiceToken(settings);
-  const { pool, policy, callers } = await readConfig(settings.configPath ?? 'fermata.yaml');
   const logger = pino(
     { name: 'scheduler', level: settings.logLevel, serializers: logSerializers },
     pino.destination(2),
   );
+  const live = await openConfig(settings.configPath ?? defaultConfigPath, { logger });
+  const config = live.current();
+  const { pool, policy, callers } = config;
   const access = await createAccess(settings, { logger });
   const scheduler = await createScheduler(
     { host: settings.host, port: settings.ports.scheduler, pool, policy, callers },
-    { logger, environment: process.env, access },
+    { logger, environment: process.env, access, configStatus: () => live.status() },
   );
+  live.follow(config, (changed) => scheduler.reconfigure(changed));
   process.stdout.write(`fermata scheduler is ready at ${scheduler.url}\n`);
   const stop = (): void => {
     access.close();
+    live.close();
     scheduler.close().then(
       () => process.exit(0),
       (error: unknown) => {
@@ -30,7 +35,10 @@ async function main(): Promise<void> {
       },
     );
   };
-  process.on('SIGHUP', () => void access.reload());
+  process.on('SIGHUP', () => {
+    void access.reload();
+    void live.reload();
+  });
   process.once('SIGINT', stop);
   process.once('SIGTERM', stop);
 }

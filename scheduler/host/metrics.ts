@@ -15,7 +15,11 @@ export interface SchedulerMetrics {
   probed(replica: string, healthy: boolean, tookMs: number): void;
 }
 
-export function createMetrics(state: SchedulerState): SchedulerMetrics {
+/** @param configFaulty whether the configuration file as it is now cannot be used. */
+export function createMetrics(
+  state: SchedulerState,
+  configFaulty: () => boolean = () => false,
+): SchedulerMetrics {
   const registry = new Registry();
   const registers = [registry];
   const decisions = new Counter({
@@ -57,7 +61,7 @@ export function createMetrics(state: SchedulerState): SchedulerMetrics {
     registers,
   });
   const noteCapacity = addCapacityCounters(registers);
-  addGauges(state, registers);
+  addGauges(state, registers, configFaulty);
   return {
     registry,
     record(entry) {
@@ -119,7 +123,7 @@ function decisionLabels(entry: Decision): { outcome: string; class: string } {
 }
 
 /** Gauges read the state when they are scraped, so they are never behind it. */
-function addGauges(state: SchedulerState, registers: Registry[]): void {
+function addGauges(state: SchedulerState, registers: Registry[], configFaulty: () => boolean): void {
   const gauge = (name: string, help: string, labelNames: string[], set: (own: Gauge) => void): void => {
     const own: Gauge = new Gauge({
       name: `fermata_scheduler_${name}`,
@@ -132,6 +136,8 @@ function addGauges(state: SchedulerState, registers: Registry[]): void {
       },
     });
   };
+  const fault = '1 while the configuration file cannot be used and the one from before stays in force.';
+  gauge('config_fault', fault, [], (own) => own.set(configFaulty() ? 1 : 0));
   gauge('held_turns', 'Turns that wait for admission.', [], (own) => own.set(state.heldTurns));
   gauge('runs', 'Live runs.', [], (own) => own.set(state.runs.size));
   gauge('links', 'Connected proxies.', [], (own) => {

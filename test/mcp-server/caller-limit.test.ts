@@ -33,7 +33,7 @@ function fakeTemporal() {
 describe('the limit of runs a caller may have at work', () => {
   it('asks Temporal once for a hundred runs that are spawned at once and fit in, however late the list is', async () => {
     const { link, asked, listed, running } = fakeTemporal();
-    const limit = new CallerLimit(link, 100);
+    const limit = new CallerLimit(link, () => 100);
     const start = (index: number) =>
       limit.inPlace(ann, handleOf(index), async () => {
         running.add(handleOf(index));
@@ -51,7 +51,7 @@ describe('the limit of runs a caller may have at work', () => {
 
   it('looks at each run once for all who come when it seems full', async () => {
     const { link, asked, listed } = fakeTemporal();
-    const limit = new CallerLimit(link, 40);
+    const limit = new CallerLimit(link, () => 40);
     // Ended all, but still in the list.
     for (let index = 0; index < 40; index += 1) listed.add(handleOf(index));
     const started: number[] = [];
@@ -69,7 +69,7 @@ describe('the limit of runs a caller may have at work', () => {
 
   it('lets as many in as there are places, whoever comes first', async () => {
     const { link, running, listed } = fakeTemporal();
-    const limit = new CallerLimit(link, 10);
+    const limit = new CallerLimit(link, () => 10);
     for (let index = 0; index < 7; index += 1) {
       running.add(handleOf(index));
       listed.add(handleOf(index));

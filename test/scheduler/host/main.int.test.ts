@@ -48,7 +48,11 @@ it('prints its real address when it is ready, and stops on SIGTERM', async () =>
 
 it.each([
   [null, {}, 'fermata scheduler cannot start: fermata.yaml: there is no such file\n'],
-  ['pool: []', {}, 'fermata scheduler cannot start: fermata.yaml: pool: must name at least one replica\n'],
+  [
+    'pool: []',
+    {},
+    'fermata scheduler cannot start: fermata.yaml: line 1, column 1: pool: must name at least one replica\n',
+  ],
   ['pool: []', { FERMATA_SCHEDULER_PORT: 'x' }, 'FERMATA_SCHEDULER_PORT'],
 ] as const)('with the file %j and %j does not start and says why', async (config, environment, words) => {
   const { code, errors } = await (await start(config, environment)).exited;
