@@ -2,20 +2,17 @@
  * `fermata mcp`: the MCP server on stdin and stdout, for clients that start their servers themselves.
  * Runs live in Temporal and go on when this process ends. Logs go to stderr.
  */
-import { parseArgs } from 'node:util';
 import { destination, pino } from 'pino';
 import { requireServiceToken } from '../auth/access.ts';
 import { logSerializers } from '../auth/log-serializers.ts';
 import { parseSettings } from '../contracts/settings.ts';
 import { serveStdio } from '../mcp-server/stdio.ts';
-import { SetupFault } from './setup/setup-fault.ts';
 import { readTemporalTarget } from './temporal-target.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /** @returns 0 when the client has closed its end or a signal asked for the end. */
-export async function mcp(args: readonly string[], environment: Environment): Promise<number> {
-  const forms = wantsNoForms(args) ? 'off' : 'on';
+export async function mcp(forms: 'on' | 'off', environment: Environment): Promise<0> {
   const settings = parseSettings(environment);
   requireServiceToken(settings);
   const { host, ports, taskQueue, proxyUrl, logLevel, token } = settings;
@@ -42,13 +39,4 @@ export async function mcp(args: readonly string[], environment: Environment): Pr
   await Promise.race([server.closed, signalled]);
   await server.close();
   return 0;
-}
-
-function wantsNoForms(args: readonly string[]): boolean {
-  try {
-    return parseArgs({ args: [...args], options: { 'no-forms': { type: 'boolean', default: false } } })
-      .values['no-forms'];
-  } catch (error) {
-    throw new SetupFault(`${(error as Error).message}\nfermata mcp [--no-forms]`, { cause: error });
-  }
 }

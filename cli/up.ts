@@ -3,9 +3,8 @@
  * A second Ctrl-C ends at once. With `--json` the ready line is one JSON object, for scripts.
  */
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
 import { readTokens } from '../auth/tokens-file.ts';
-import { engineChoices, type EngineChoice } from './embedded-pool.ts';
+import type { EngineChoice } from './embedded-pool.ts';
 import { startStack, type Stack } from './embedded-stack.ts';
 import { openLog } from './log-file.ts';
 import { openConfigFile } from './read-config.ts';
@@ -17,15 +16,20 @@ import { parseSettings, type Settings } from '../contracts/settings.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-export const upUsage = `fermata up [options]
-  --engine NAME   ${engineChoices.join(' or ')}: the built-in pool (default simulated)
-  --config FILE   a pool of your own (default: FERMATA_CONFIG, then fermata.yaml if present)
-  --separate      one process for each service
-  --json          print the ready line as one JSON object`;
+export interface UpOptions {
+  /** null: the pool of the configuration file, or the simulated one where there is none. */
+  readonly engine: EngineChoice | null;
+  /** Path of the configuration file; null: what the settings say. */
+  readonly config: string | null;
+  /** One process for each service. */
+  readonly separate: boolean;
+  /** Print the ready line as one JSON object. */
+  readonly json: boolean;
+}
 
-export async function up(args: readonly string[], environment: Environment): Promise<number> {
+/** @returns the exit code: 0 when it was asked to stop. */
+export async function up(options: UpOptions, environment: Environment): Promise<0 | 1> {
   const startedAtMs = performance.now();
-  const options = parseUpArguments(args);
   const settings = parseSettings(environment);
   refuseVersion(settings);
   const logger = openLog(join(makeStateDir(settings.stateDir), 'logs', 'fermata.log'), settings.logLevel);
@@ -71,44 +75,6 @@ function refuseVersion({ deployment }: Settings): void {
   );
 }
 
-interface UpArguments {
-  readonly engine: EngineChoice | null;
-  readonly config: string | null;
-  readonly separate: boolean;
-  readonly json: boolean;
-}
-
-function parseUpArguments(args: readonly string[]): UpArguments {
-  const parse = (): ReturnType<typeof parseValues> => {
-    try {
-      return parseValues(args);
-    } catch (error) {
-      throw new SetupFault(`${(error as Error).message}\n${upUsage}`, { cause: error });
-    }
-  };
-  const values = parse();
-  const engine = engineChoices.find((choice) => choice === values.engine) ?? null;
-  if (values.engine !== undefined && engine === null) {
-    throw new SetupFault(`--engine: got '${values.engine}', expected ${engineChoices.join(' or ')}`);
-  }
-  if (engine !== null && values.config !== undefined) {
-    throw new SetupFault('--engine starts a built-in pool and --config names your own: give one of them');
-  }
-  return { engine, config: values.config ?? null, separate: values.separate, json: values.json };
-}
-
-function parseValues(args: readonly string[]) {
-  return parseArgs({
-    args: [...args],
-    options: {
-      engine: { type: 'string' },
-      config: { type: 'string' },
-      separate: { type: 'boolean', default: false },
-      json: { type: 'boolean', default: false },
-    },
-  }).values;
-}
-
 function readyObject(stack: Stack): object {
   const { close: _close, reload: _reload, childEnded: _childEnded, ...facts } = stack;
   return { ready: true, pid: process.pid, ...facts };
@@ -123,6 +89,7 @@ function readyText(stack: Stack, seconds: number, settings: Settings): string {
 fermata is ready (${seconds.toFixed(1)} s)
 
   proxy      ${stack.proxyUrl}/v1    base_url of agents with a loop of their own
+  page       ${stack.pageUrl}    see and steer runs
   MCP        ${stack.mcpUrl}    spawn and await sub-agents
   scheduler  ${stack.schedulerUrl}/status
   Temporal   ${stack.temporalUiUrl ?? stack.temporal.address}
