@@ -35,73 +35,118 @@ const environmentNameSchema = z
   .string()
   .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'must be the name of an environment variable');
 
+// What is described here is shown by editors (docs/fermata.schema.json) and in docs/reference/configuration.md.
 export const replicaConfigSchema = z.strictObject({
-  id: replicaIdSchema,
-  /** Root of the engine; `/v1/...` is added. */
-  url: httpUrlSchema,
-  engine: engineSchema.default('none'),
-  kind: z.enum(['generative', 'one-shot']).default('generative'),
-  /** Model names; absent: asked from the replica's `/v1/models`. */
-  models: z.array(z.string().min(1)).min(1).optional(),
-  /** Absent: asked from the replica; what it does not tell is settled by {@link servedApis}. */
-  apis: z.array(apiSchema).min(1).optional(),
-  apiKeyEnv: environmentNameSchema.optional(),
-  healthPath: z.string().startsWith('/').default('/health'),
-  /** Engines behind `url` when that is a router: their metrics are read instead. */
-  loadFrom: z.array(httpUrlSchema).min(1).optional(),
-  /** Most turns in flight at once; absent: what the engine's own queue says. */
-  maxConcurrent: z.int().min(1).optional(),
-  /** Whether its models take images in a conversation; a model does only if all its replicas say so. */
-  images: z.boolean().default(false),
-  /** `latency`: turns in flight are limited by the time to the first byte; for engines without metrics. */
-  limit: z.enum(['latency']).optional(),
+  id: replicaIdSchema.describe('Name of the replica, once in the pool.'),
+  url: httpUrlSchema.describe('Root of the engine; `/v1/...` is added.'),
+  engine: engineSchema
+    .default('none')
+    .describe('How load and memory are asked for; `none`: only whether it is healthy.'),
+  kind: z
+    .enum(['generative', 'one-shot'])
+    .default('generative')
+    .describe('`one-shot`: a classifier or embedder; keeps no run and waits for no generative place.'),
+  models: z
+    .array(z.string().min(1))
+    .min(1)
+    .optional()
+    .describe('Names of its models; absent: asked from its `/v1/models`.'),
+  apis: z
+    .array(apiSchema)
+    .min(1)
+    .optional()
+    .describe('Endpoints it serves; absent: asked from it, else what its kind is there for.'),
+  apiKeyEnv: environmentNameSchema
+    .optional()
+    .describe('Environment variable of the services that holds its key.'),
+  healthPath: z
+    .string()
+    .regex(/^\//, 'must begin with "/"')
+    .default('/health')
+    .describe('Asked every two seconds.'),
+  loadFrom: z
+    .array(httpUrlSchema)
+    .min(1)
+    .optional()
+    .describe('Engines behind `url` when that is a router: their metrics are read instead.'),
+  maxConcurrent: z
+    .int()
+    .min(1)
+    .optional()
+    .describe("Most turns in flight at once; absent: what the engine's own queue says."),
+  images: z
+    .boolean()
+    .default(false)
+    .describe('Its models take images in a conversation; a model does only if all its replicas say so.'),
+  limit: z
+    .enum(['latency'])
+    .optional()
+    .describe(
+      '`latency`: turns in flight are limited by the time to the first byte; for engines without metrics.',
+    ),
 });
 export type ReplicaConfig = z.infer<typeof replicaConfigSchema>;
 
 export const policySchema = z.strictObject({
-  /** `residency` counts the contexts of live runs; `engine-load` only looks at the engine's own queue. */
-  admission: z.enum(['residency', 'engine-load']).default('residency'),
-  /** What is evened out between callers: turns in flight, or tokens served. */
-  fairness: z.enum(['inflight', 'tokens']).default('inflight'),
-  /** Milliseconds for which a paused run keeps its place on its replica, by class. */
+  admission: z
+    .enum(['residency', 'engine-load'])
+    .default('residency')
+    .describe(
+      "`residency` counts the contexts of live runs; `engine-load` only looks at the engine's own queue.",
+    ),
+  fairness: z
+    .enum(['inflight', 'tokens'])
+    .default('inflight')
+    .describe('What is evened out between callers: turns in flight, or tokens served.'),
   pauseReservationMs: z
     .strictObject({
-      interactive: z.int().min(0).default(15_000),
-      batch: z.int().min(0).default(5_000),
+      interactive: z.int().min(0).default(15_000).describe('For interactive runs.'),
+      batch: z.int().min(0).default(5_000).describe('For batch runs.'),
     })
-    .prefault({}),
-  /** A turn held longer counts as interactive. */
-  maxBatchHoldMs: z.int().min(0).default(600_000),
-  /** Share of admissions of new runs that go to batch turns while some wait. */
-  batchShare: z.number().min(0).max(1).default(0.1),
-  /** Held turns above this are rejected with `overloaded`. */
-  maxHeld: z.int().min(1).default(100_000),
-  /** Milliseconds without a byte after which a stream counts as failed. */
-  streamIdleMs: z.int().min(1_000).default(300_000),
+    .prefault({})
+    .describe('Milliseconds for which a run that waits for its tools keeps its place on its replica.'),
+  maxBatchHoldMs: z
+    .int()
+    .min(0)
+    .default(600_000)
+    .describe('Milliseconds; a batch turn held longer counts as interactive.'),
+  batchShare: z
+    .number()
+    .min(0)
+    .max(1)
+    .default(0.1)
+    .describe('Share of admissions of new runs that go to batch turns while some wait.'),
+  maxHeld: z.int().min(1).default(100_000).describe('Held turns above this are rejected with `overloaded`.'),
+  streamIdleMs: z
+    .int()
+    .min(1_000)
+    .default(300_000)
+    .describe('Milliseconds without a byte after which a stream counts as failed.'),
 });
 export type Policy = z.infer<typeof policySchema>;
 
 const toolServerLimitsShape = {
-  /** Milliseconds a call may pass without progress. */
-  idleTimeoutMs: z.int().min(1).default(60_000),
-  /** Milliseconds a call may take in all. */
-  totalTimeoutMs: z.int().min(1).default(600_000),
+  idleTimeoutMs: z.int().min(1).default(60_000).describe('Milliseconds a call may pass without progress.'),
+  totalTimeoutMs: z.int().min(1).default(600_000).describe('Milliseconds a call may take in all.'),
 };
 
 export const toolServerSchema = z.union(
   [
     z.strictObject({
-      type: z.literal('stdio').optional(),
-      command: z.string().min(1),
-      args: z.array(z.string()).default([]),
-      env: z.record(z.string(), z.string()).default({}),
-      cwd: z.string().optional(),
+      type: z.literal('stdio').optional().describe('May be left out.'),
+      command: z.string().min(1).describe('A program of the machine of the worker, which starts it.'),
+      args: z.array(z.string()).default([]).describe('Its arguments.'),
+      env: z
+        .record(z.string(), z.string())
+        .default({})
+        .describe('Environment variables beside a few safe ones such as PATH and HOME.'),
+      cwd: z.string().optional().describe('Its working directory; absent: that of the worker.'),
       ...toolServerLimitsShape,
     }),
     z.strictObject({
-      type: z.literal('http').optional(),
-      url: httpUrlSchema,
-      headers: z.record(z.string(), z.string()).default({}),
+      type: z.literal('http').optional().describe('May be left out.'),
+      url: httpUrlSchema.describe('Address of an MCP server over HTTP.'),
+      headers: z.record(z.string(), z.string()).default({}).describe('Sent with every request.'),
       ...toolServerLimitsShape,
     }),
   ],
@@ -111,11 +156,17 @@ export type ToolServerConfig = z.infer<typeof toolServerSchema>;
 
 /** Limits a minute; an absent one does not limit. Enforced by the proxies, per caller. */
 export const rateLimitsSchema = z.strictObject({
-  requestsPerMinute: z.int().min(1).optional(),
-  /** Prompt tokens: an estimate on arrival, put right by what the engine reports. */
-  inputTokensPerMinute: z.int().min(1).optional(),
-  /** Known only when a reply has ended: the request after the one that reached the limit is refused. */
-  outputTokensPerMinute: z.int().min(1).optional(),
+  requestsPerMinute: z.int().min(1).optional().describe('Requests a minute at the proxy.'),
+  inputTokensPerMinute: z
+    .int()
+    .min(1)
+    .optional()
+    .describe('Prompt tokens a minute: an estimate on arrival, put right by what the engine reports.'),
+  outputTokensPerMinute: z
+    .int()
+    .min(1)
+    .optional()
+    .describe('Tokens of replies a minute: the request after the one that reached the limit is refused.'),
 });
 export type RateLimits = z.infer<typeof rateLimitsSchema>;
 
@@ -126,10 +177,17 @@ export const largestMaxRunning = 100_000;
 export const everyCaller = '*';
 
 export const callerConfigSchema = rateLimitsSchema.extend({
-  /** Places in flight per unit of weight are what fairness evens out. */
-  weight: z.number().positive().default(1),
-  /** Spawned runs it may have at work at once; absent: as `FERMATA_MAX_RUNS` says. */
-  maxRunning: z.int().min(1).max(largestMaxRunning).optional(),
+  weight: z
+    .number()
+    .positive()
+    .default(1)
+    .describe('Places in flight per unit of weight are what fairness evens out.'),
+  maxRunning: z
+    .int()
+    .min(1)
+    .max(largestMaxRunning)
+    .optional()
+    .describe('Spawned runs it may have at work at once; absent: as `FERMATA_MAX_RUNS` says.'),
 });
 export type CallerConfig = z.infer<typeof callerConfigSchema>;
 
@@ -139,8 +197,9 @@ export const configFileSchema = z.strictObject({
     .min(1, 'must name at least one replica')
     .refine((pool) => new Set(pool.map((replica) => replica.id)).size === pool.length, {
       error: 'two replicas have the same id',
-    }),
-  policy: policySchema.prefault({}),
+    })
+    .describe('The engines. Their order breaks ties of placement.'),
+  policy: policySchema.prefault({}).describe('How turns are admitted.'),
   tools: z
     .strictObject({
       mcpServers: z
@@ -148,10 +207,15 @@ export const configFileSchema = z.strictObject({
           z.string().regex(/^[A-Za-z0-9_.-]{1,64}$/, 'must be 1 to 64 letters, digits, "_", "." or "-"'),
           toolServerSchema,
         )
-        .default({}),
+        .default({})
+        .describe('MCP servers by name, as MCP clients write them.'),
     })
-    .prefault({}),
-  callers: z.record(z.string().min(1).max(128), callerConfigSchema).default({}),
+    .prefault({})
+    .describe('The tools that sub-agents may use.'),
+  callers: z
+    .record(z.string().min(1).max(128), callerConfigSchema)
+    .default({})
+    .describe('Weights and limits by caller; `*` stands for everyone without an entry of their own.'),
 });
 export type ConfigFile = z.infer<typeof configFileSchema>;
 export type ToolServers = ConfigFile['tools']['mcpServers'];

@@ -35,3 +35,18 @@ export const responseHeaders = {
   replica: 'x-fermata-replica',
   heldMs: 'x-fermata-held-ms',
 } as const;
+
+/** What each header is for; `docs/reference/headers.md` is made from it. */
+export const headerMeanings: Readonly<Record<keyof typeof requestHeaders, string>> = {
+  runId:
+    'The run that the turn belongs to: at most 128 bytes of printable ASCII, else 400. Without it the run is recognised, see below.',
+  serviceClass: '`interactive` (default) or `batch`; anything else is 400. A token may cap it at `batch`.',
+  caller: 'Who asks, cut at 128 bytes; without it `anonymous`. The name of a token goes before it.',
+  turn: 'Number of the turn in its run; makes a retry recognisable, which then keeps its place in the queue.',
+};
+
+export const responseHeaderMeanings: Readonly<Record<keyof typeof responseHeaders, string>> = {
+  runId: 'The run that the turn was taken for. Sent back as a request header, the next turn belongs to it.',
+  replica: 'The replica that answered.',
+  heldMs: 'Milliseconds that the turn was held before it was admitted.',
+};

@@ -4,6 +4,7 @@
  */
 import { largestMaxRunning } from './config-file.ts';
 import { defaultMaxRunning } from './run-names.ts';
+import { settingsTable } from './settings-table.ts';
 
 /** One build of the workers of one deployment, as Temporal names it. */
 export interface DeploymentVersion {
@@ -58,31 +59,7 @@ export class SettingsFault extends Error {
 const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'];
 const loopbackHosts = ['127.0.0.1', '::1', 'localhost'];
 
-const known = new Set([
-  'FERMATA_CONFIG',
-  'FERMATA_HOST',
-  'FERMATA_STATE_DIR',
-  'FERMATA_LOG_LEVEL',
-  'FERMATA_PROXY_PORT',
-  'FERMATA_MCP_PORT',
-  'FERMATA_SCHEDULER_PORT',
-  'FERMATA_WORKER_PORT',
-  'FERMATA_TEMPORAL_PORT',
-  'FERMATA_TEMPORAL_UI_PORT',
-  'FERMATA_SCHEDULER_URL',
-  'FERMATA_PROXY_URL',
-  'FERMATA_MCP_URL',
-  'FERMATA_TEMPORAL_UI_URL',
-  'FERMATA_TASK_QUEUE',
-  'FERMATA_DEPLOYMENT',
-  'FERMATA_BUILD_ID',
-  'FERMATA_ALLOW_OPEN',
-  'FERMATA_TOKEN',
-  'FERMATA_TOKENS_FILE',
-  'FERMATA_REDIS_URL',
-  'FERMATA_DRAIN_SECONDS',
-  'FERMATA_MAX_RUNS',
-]);
+const known: ReadonlySet<string> = new Set(Object.keys(settingsTable));
 
 /**
  * Reads every `FERMATA_*` variable of `environment` and fills in the defaults.

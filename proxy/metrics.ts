@@ -1,6 +1,6 @@
 /**
  * The proxy's Prometheus metrics, in a registry of their own. Labels are bounded: never a run, a caller or
- * a model. `docs/metrics.md` lists them; a test holds it to what is registered here.
+ * a model. `docs/reference/metrics.md` lists them; a test holds it to what is registered here.
  */
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { TurnRecord } from './turn-record.ts';

@@ -21,7 +21,7 @@ async function runMain(
 describe('the worker process', () => {
   it.each([
     [{ FERMATA_WORKER_PORT: 'abc' }, /^FERMATA_WORKER_PORT: got 'abc', expected a port/],
-    [{ FERMATA_CONFIG: '/no/such/file.yaml' }, /^\/no\/such\/file\.yaml: cannot be read/],
+    [{ FERMATA_CONFIG: '/no/such/file.yaml' }, /^\/no\/such\/file\.yaml: there is no such file/],
   ])('ends with one readable line on a setting that cannot be used: %j', async (environment, line) => {
     const { code, errors } = await runMain(environment);
     expect(code).toBe(1);

@@ -3,13 +3,14 @@
  * reached them; Temporal is the one shared by all end-to-end tests. Everything on free ports.
  */
 import { randomBytes } from 'node:crypto';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { inject } from 'vitest';
 import { connectModern, type ToolClient } from '../../bench/mcp-clients.ts';
 import { startStack, type Stack } from '../../cli/embedded-stack.ts';
+import { openConfig } from '../../config/live-config.ts';
 import { configFileSchema } from '../../contracts/config-file.ts';
 import { schedulerStatusSchema, type SchedulerStatus } from '../../contracts/scheduler-status.ts';
 import { parseSettings } from '../../contracts/settings.ts';
@@ -20,6 +21,8 @@ export interface TestStack extends Stack {
   readonly engines: readonly SimEngine[];
   readonly tools: ToolServer;
   readonly client: ToolClient;
+  /** The file it runs with, and what is in it, as JSON; written anew, it is followed (`fromFile`). */
+  readonly file: { readonly path: string; readonly content: Readonly<Record<string, unknown>> };
   status(): Promise<SchedulerStatus>;
 }
 
@@ -30,6 +33,8 @@ export interface TestStackOptions {
   readonly toolDelayScale?: number;
   /** Added to the entry of every replica. */
   readonly replica?: Readonly<Record<string, unknown>>;
+  /** Follow the file of its configuration. */
+  readonly fromFile?: boolean;
 }
 
 const fastEngine: SimEngineOptions = { timeScale: 0.1 };
@@ -45,6 +50,19 @@ export async function startTestStack(options: TestStackOptions = {}): Promise<Te
   const engines = await Promise.all((options.engines ?? [fastEngine, fastEngine]).map(startSimEngine));
   const tools = await startToolServer({ delayScale: options.toolDelayScale ?? 0.05 });
   const stateDir = await mkdtemp(join(tmpdir(), 'fermata-stack-'));
+  const content = {
+    pool: engines.map((engine, index) => ({
+      id: `sim-${index}`,
+      url: engine.url,
+      engine: 'vllm',
+      ...options.replica,
+    })),
+    tools: { mcpServers: { web: { url: tools.url } } },
+  };
+  const file = { path: join(stateDir, 'fermata.yaml'), content };
+  await writeFile(file.path, JSON.stringify(content));
+  const logger = pino({ level: 'silent' });
+  const live = options.fromFile === true ? await openConfig(file.path, { logger }) : null;
   const stack = await startStack({
     settings: parseSettings({
       ...anyPort,
@@ -54,18 +72,11 @@ export async function startTestStack(options: TestStackOptions = {}): Promise<Te
     environment: {},
     temporal: { address: inject('temporalAddress'), namespace: 'default' },
     workflowBundle: { codePath: inject('workflowBundlePath') },
-    config: configFileSchema.parse({
-      pool: engines.map((engine, index) => ({
-        id: `sim-${index}`,
-        url: engine.url,
-        engine: 'vllm',
-        ...options.replica,
-      })),
-      tools: { mcpServers: { web: { url: tools.url } } },
-    }),
+    config: configFileSchema.parse(content),
+    ...(live === null ? {} : { live }),
     engine: 'simulated',
     separate: false,
-    logger: pino({ level: 'silent' }),
+    logger,
     progress: () => {},
   });
   const client = await connectModern(stack.mcpUrl);
@@ -74,9 +85,11 @@ export async function startTestStack(options: TestStackOptions = {}): Promise<Te
     engines,
     tools,
     client,
+    file,
     status: async () =>
       schedulerStatusSchema.parse(await (await fetch(`${stack.schedulerUrl}/status`)).json()),
     close: async () => {
+      live?.close();
       await client.close();
       await stack.close();
       await Promise.all(engines.map(async (engine) => await engine.close()));

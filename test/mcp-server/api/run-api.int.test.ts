@@ -247,7 +247,7 @@ describe('what is refused', () => {
 describe('without Temporal', () => {
   it('every route about runs says so with 503, in words and soon', async () => {
     for (const { method, path, body } of requests()) {
-      if (path === '/api/me' || path === '/api/openapi.json') continue;
+      if (['/api/me', '/api/config', '/api/openapi.json'].includes(path)) continue;
       const sent = path.includes('approvals')
         ? '{"allow":true}'
         : path === '/api/runs' && method === 'POST'
@@ -312,6 +312,7 @@ describe('the OpenAPI document', () => {
       expect(Object.keys(responses)).toEqual(expect.arrayContaining(['401', '500']));
     }
     expect(Object.keys(document.paths).toSorted()).toEqual([
+      '/api/config',
       '/api/decide',
       '/api/events',
       '/api/me',
@@ -321,6 +322,7 @@ describe('the OpenAPI document', () => {
       '/api/runs/{handle}',
       '/api/runs/{handle}/approvals/{id}',
       '/api/runs/{handle}/cancel',
+      '/api/runs/{handle}/live',
       '/api/runs/{handle}/timeline',
       '/api/runs/{handle}/transcript',
       '/api/tools',

@@ -5,6 +5,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterEach, expect, it } from 'vitest';
+import { schedulerStatusSchema, type SchedulerStatus } from '../../../contracts/scheduler-status.ts';
 import { engine } from './stand.ts';
 
 const entry = resolve(import.meta.dirname, '../../../scheduler/host/main.ts');
@@ -33,7 +34,7 @@ async function start(config: string | null, environment: Record<string, string> 
   child.stdout.on('data', (chunk: Buffer) => (out += chunk.toString()));
   child.stderr.on('data', (chunk: Buffer) => (errors += chunk.toString()));
   const exited = once(child, 'exit').then(([code]: unknown[]) => ({ code, out, errors }));
-  return { child, exited };
+  return { child, folder, exited };
 }
 
 it('prints its real address when it is ready, and stops on SIGTERM', async () => {
@@ -59,4 +60,38 @@ it.each([
   expect(code).toBe(1);
   expect(errors).toContain(words);
   expect(errors.trim().split('\n')).toHaveLength(1);
+});
+
+it('takes a changed file over on its own and on SIGHUP, and tells of a broken one', async () => {
+  const { url } = await engine();
+  const poolOf = (id: string): string => `pool: [{id: ${id}, url: "${url}"}]`;
+  const { child, folder, exited } = await start(poolOf('a'), { FERMATA_LOG_LEVEL: 'info' });
+  const [line] = (await once(child.stdout, 'data')) as [Buffer];
+  const address = /http:\S+/.exec(line.toString())?.[0] ?? '';
+  const status = async (): Promise<SchedulerStatus> =>
+    schedulerStatusSchema.parse(await (await fetch(`${address}/status`)).json());
+  const replicas = async (): Promise<string[]> => (await status()).replicas.map(({ id }) => id);
+  expect((await status()).config).toMatchObject({ source: 'fermata.yaml', fault: null });
+
+  await writeFile(join(folder, 'fermata.yaml'), poolOf('b'));
+  await expect.poll(replicas, { timeout: 10_000 }).toEqual(['b']);
+
+  await writeFile(join(folder, 'fermata.yaml'), 'pool: []');
+  child.kill('SIGHUP');
+  const fault = async (): Promise<unknown> => (await status()).config?.fault?.lines;
+  await expect
+    .poll(fault, { timeout: 10_000 })
+    .toEqual(['line 1, column 1: pool: must name at least one replica']);
+  expect(await replicas()).toEqual(['b']);
+  expect(await (await fetch(`${address}/metrics`)).text()).toContain('fermata_scheduler_config_fault 1');
+
+  await writeFile(join(folder, 'fermata.yaml'), poolOf('c'));
+  child.kill('SIGHUP');
+  await expect.poll(replicas, { timeout: 10_000 }).toEqual(['c']);
+  expect((await status()).config?.fault).toBeNull();
+  child.kill('SIGTERM');
+  const { code, errors } = await exited;
+  expect(code).toBe(0);
+  expect(errors.split('the configuration has changed')).toHaveLength(3);
+  expect(errors.split('the configuration file cannot be used')).toHaveLength(2);
 });
