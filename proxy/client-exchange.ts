@@ -5,6 +5,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ReplySink } from './reply-sink.ts';
 
+const ignored = (): void => {};
+
 export class ClientExchange implements ReplySink {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
@@ -21,8 +23,9 @@ export class ClientExchange implements ReplySink {
     this.response = response;
     this.#stallMs = stallMs;
     // A write that meets a closed connection is no fault of ours: `close` tells of it.
-    response.on('error', () => {});
-    response.once('close', () => {
+    response.on('error', ignored);
+    // It comes once; a listener that is taken away again costs more to hold.
+    response.on('close', () => {
       this.#clearStall();
       if (response.writableFinished) return;
       this.#gone = true;

@@ -52,7 +52,10 @@ export async function serveTurn(
     let attempt: Attempt | null = firstAttempt;
     while (attempt !== null) {
       ticket = arrive(context, turn, attempt, record);
-      const decision = await hold(context, client, ticket, record);
+      hold(client, ticket);
+      const heldSinceMs = context.nowMs();
+      const decision = await ticket.decision;
+      admit(decision, context.nowMs() - heldSinceMs, record);
       if (decision.kind === 'abandoned') return;
       if (decision.kind === 'refused') throw refusal(context, turn, decision.code);
       const result = await forward(context, turn, decision, ticket, { client, sink }, record);
@@ -89,7 +92,7 @@ function arrive(context: ProxyContext, turn: Turn, attempt: Attempt, record: Tur
     api: request.api,
     promptTokens: request.conversation.promptTokens,
     maxTokens: request.maxTokens,
-    prefix: [...request.conversation.prefix],
+    prefix: request.conversation.prefix,
     ...(identity.turnNumber === null ? {} : { turnNumber: identity.turnNumber }),
     ...(previousResponse === null ? {} : { stored: { replica: keeper } }),
   };
@@ -98,21 +101,17 @@ function arrive(context: ProxyContext, turn: Turn, attempt: Attempt, record: Tur
   return context.turns.arrive(spec, heldForMs, attempt.delayMs);
 }
 
-async function hold(
-  context: ProxyContext,
-  client: ClientExchange,
-  ticket: Ticket,
-  record: TurnRecord,
-): Promise<Decision> {
-  const heldSinceMs = context.nowMs();
+/** From here on the turn only waits, so nothing is kept for it but what {@link serveTurn} itself needs. */
+function hold(client: ClientExchange, ticket: Ticket): void {
   client.onGone(() => ticket.abandon());
-  const decision = await ticket.decision;
-  record.heldMs += context.nowMs() - heldSinceMs;
+}
+
+function admit(decision: Decision, heldMs: number, record: TurnRecord): void {
+  record.heldMs += heldMs;
   if (decision.kind === 'admitted') record.replica = decision.replica.id;
-  if (decision.kind !== 'abandoned') return decision;
+  if (decision.kind !== 'abandoned') return;
   record.outcome = 'abandoned';
   record.reason = 'the client left';
-  return decision;
 }
 
 function refusal(context: ProxyContext, { request }: Turn, code: ErrorCode): Fault {

@@ -3,8 +3,7 @@ import { z } from 'zod';
 import { countOf } from '../foreign-json.ts';
 import { chatConversation } from '../identity/chat-conversation.ts';
 import { chatDialect } from '../reply/chat-replies.ts';
-import { DialectBodyReader } from '../reply/dialect-body-reader.ts';
-import { DialectStreamReader } from '../reply/dialect-stream-reader.ts';
+import { dialectReaders } from '../reply/dialect-readers.ts';
 import { parseJsonObject } from '../request-body.ts';
 import type { ApiDescriptor, TurnRequest } from './api-descriptor.ts';
 import { askingBody, usageToAsk } from './ask-for-usage.ts';
@@ -23,6 +22,8 @@ const chatRequestSchema = z.looseObject({
   stream_options: z.unknown().optional(),
 });
 
+const readers = dialectReaders(() => chatDialect);
+
 export const chatCompletions: ApiDescriptor = { name: 'chat', path: chatPath, readRequest };
 
 function readRequest(body: Buffer): TurnRequest {
@@ -35,11 +36,13 @@ function readRequest(body: Buffer): TurnRequest {
     model,
     maxTokens: countOf(request.max_completion_tokens ?? request.max_tokens),
     conversation: chatConversation({ model, tools, messages }),
-    bodyFor: () => askingBody(body, asked),
+    bodyFor() {
+      return askingBody(body, asked);
+    },
     withholdUsage: asked !== null,
     class: null,
     translate: null,
-    streamReader: () => new DialectStreamReader(chatDialect),
-    bodyReader: () => new DialectBodyReader(chatDialect),
+    streamReader: readers.streamReader,
+    bodyReader: readers.bodyReader,
   };
 }

@@ -3,8 +3,7 @@ import { z } from 'zod';
 import { countOf } from '../foreign-json.ts';
 import { promptConversation } from '../identity/prompt-conversation.ts';
 import { chatDialect } from '../reply/chat-replies.ts';
-import { DialectBodyReader } from '../reply/dialect-body-reader.ts';
-import { DialectStreamReader } from '../reply/dialect-stream-reader.ts';
+import { dialectReaders } from '../reply/dialect-readers.ts';
 import { parseJsonObject } from '../request-body.ts';
 import type { ApiDescriptor, TurnRequest } from './api-descriptor.ts';
 import { askingBody, usageToAsk } from './ask-for-usage.ts';
@@ -21,6 +20,8 @@ const completionsRequestSchema = z.looseObject({
   stream_options: z.unknown().optional(),
 });
 
+const readers = dialectReaders(() => chatDialect);
+
 export const completions: ApiDescriptor = { name: 'completions', path, readRequest };
 
 function readRequest(body: Buffer): TurnRequest {
@@ -33,11 +34,13 @@ function readRequest(body: Buffer): TurnRequest {
     model,
     maxTokens: countOf(request.max_tokens),
     conversation: promptConversation(model, request.prompt),
-    bodyFor: () => askingBody(body, asked),
+    bodyFor() {
+      return askingBody(body, asked);
+    },
     withholdUsage: asked !== null,
     class: null,
     translate: null,
-    streamReader: () => new DialectStreamReader(chatDialect),
-    bodyReader: () => new DialectBodyReader(chatDialect),
+    streamReader: readers.streamReader,
+    bodyReader: readers.bodyReader,
   };
 }

@@ -7,8 +7,7 @@ import { decideRequestSchema, type DecideRequest } from '../../contracts/decide.
 import type { PoolReplica } from '../../contracts/link-protocol.ts';
 import { chatConversation } from '../identity/chat-conversation.ts';
 import { chatDialect } from '../reply/chat-replies.ts';
-import { DialectBodyReader } from '../reply/dialect-body-reader.ts';
-import { DialectStreamReader } from '../reply/dialect-stream-reader.ts';
+import { dialectReaders } from '../reply/dialect-readers.ts';
 import { parseJsonObject } from '../request-body.ts';
 import type { ApiDescriptor, TurnRequest } from './api-descriptor.ts';
 import { chatPath } from './chat-completions.ts';
@@ -17,6 +16,8 @@ import { parseFields } from './parse-fields.ts';
 
 /** The most that the OpenAI API lets one ask for, and as many as there may be labels. */
 const topLogprobs = 20;
+
+const readers = dialectReaders(() => chatDialect);
 
 export const decide: ApiDescriptor = { name: 'decide', path: '/v1/decide', readRequest };
 
@@ -27,8 +28,8 @@ function readRequest(body: Buffer): TurnRequest {
     model: request.model ?? null,
     withholdUsage: false,
     class: null,
-    streamReader: () => new DialectStreamReader(chatDialect),
-    bodyReader: () => new DialectBodyReader(chatDialect),
+    streamReader: readers.streamReader,
+    bodyReader: readers.bodyReader,
   } as const;
   if (labels === undefined) {
     return {

@@ -2,9 +2,8 @@
 import { z } from 'zod';
 import { countOf } from '../foreign-json.ts';
 import { messagesConversation } from '../identity/messages-conversation.ts';
-import { DialectBodyReader } from '../reply/dialect-body-reader.ts';
-import { DialectStreamReader } from '../reply/dialect-stream-reader.ts';
 import { messagesDialect } from '../reply/messages-replies.ts';
+import { dialectReaders } from '../reply/dialect-readers.ts';
 import { parseJsonObject } from '../request-body.ts';
 import type { ApiDescriptor, TurnRequest } from './api-descriptor.ts';
 import { parseFields } from './parse-fields.ts';
@@ -20,6 +19,8 @@ export const messagesRequestSchema = z.looseObject({
   max_tokens: z.unknown().optional(),
 });
 
+const readers = dialectReaders(messagesDialect);
+
 export const messages: ApiDescriptor = { name: 'messages', path: messagesPath, readRequest };
 
 function readRequest(body: Buffer): TurnRequest {
@@ -30,11 +31,13 @@ function readRequest(body: Buffer): TurnRequest {
     model: request.model,
     maxTokens: countOf(request.max_tokens),
     conversation: messagesConversation(request),
-    bodyFor: () => body,
+    bodyFor() {
+      return body;
+    },
     withholdUsage: false,
     class: null,
     translate: null,
-    streamReader: () => new DialectStreamReader(messagesDialect()),
-    bodyReader: () => new DialectBodyReader(messagesDialect()),
+    streamReader: readers.streamReader,
+    bodyReader: readers.bodyReader,
   };
 }

@@ -2,9 +2,8 @@
 import { z } from 'zod';
 import { countOf } from '../foreign-json.ts';
 import { responsesConversation } from '../identity/responses-conversation.ts';
-import { DialectBodyReader } from '../reply/dialect-body-reader.ts';
-import { DialectStreamReader } from '../reply/dialect-stream-reader.ts';
 import { responsesDialect } from '../reply/responses-replies.ts';
+import { dialectReaders } from '../reply/dialect-readers.ts';
 import { parseJsonObject } from '../request-body.ts';
 import type { ApiDescriptor, TurnRequest } from './api-descriptor.ts';
 import { parseFields } from './parse-fields.ts';
@@ -29,6 +28,8 @@ function isRepeatable(request: z.infer<typeof responsesRequestSchema>): boolean 
   return (previous ?? conversation ?? null) === null && background !== true;
 }
 
+const readers = dialectReaders(() => responsesDialect);
+
 export const responses: ApiDescriptor = { name: 'responses', path, readRequest };
 
 function readRequest(body: Buffer): TurnRequest {
@@ -48,12 +49,14 @@ function readRequest(body: Buffer): TurnRequest {
       previousResponse,
       conversation,
     }),
-    bodyFor: () => body,
+    bodyFor() {
+      return body;
+    },
     withholdUsage: false,
     ...(isRepeatable(request) ? {} : { repeatable: false as const }),
     class: null,
     translate: null,
-    streamReader: () => new DialectStreamReader(responsesDialect),
-    bodyReader: () => new DialectBodyReader(responsesDialect),
+    streamReader: readers.streamReader,
+    bodyReader: readers.bodyReader,
   };
 }

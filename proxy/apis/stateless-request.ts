@@ -15,6 +15,8 @@ const namedModelSchema = z.looseObject({ model: z.string().min(1).nullish() });
 
 const bytesPerToken = 4;
 
+const usageReader = (): UsageReader => new UsageReader();
+
 /** @throws Fault `invalid_json` or `invalid_request`. */
 export function readStatelessRequest(
   api: Api,
@@ -28,13 +30,15 @@ export function readStatelessRequest(
     model: model ?? null,
     maxTokens: 0,
     conversation: noConversation(Math.ceil(body.length / bytesPerToken)),
-    bodyFor: () => body,
+    bodyFor() {
+      return body;
+    },
     withholdUsage: false,
     class: null,
     runState: 'none',
     translate: null,
-    streamReader: () => new UsageReader(),
-    bodyReader: () => new UsageReader(),
+    streamReader: usageReader,
+    bodyReader: usageReader,
   };
 }
 

@@ -9,7 +9,7 @@ import type { NotText } from './inlined-data.ts';
 
 export interface Conversation {
   /** Rolling hashes of model, tools and items in whole blocks of 1,024 characters, oldest first. */
-  readonly prefix: readonly string[];
+  readonly prefix: string[];
   /** An estimate: one token for four bytes of JSON text, inlined data at a flat rate. */
   readonly promptTokens: number;
   /** Hash of all items. */
@@ -51,11 +51,14 @@ const bytesPerToken = 4;
 export function readConversation(source: ConversationSource): Conversation {
   const { model, tools, items, previousResponse = null } = source;
   const head = `${model ?? ''}\n${tools === undefined ? '' : JSON.stringify(tools)}\n`;
+  const { whole, answered, toolResults } = beginnings(items, previousResponse);
   return {
     prefix: prefixHashes(head, items),
     promptTokens: estimateTokens(head, items),
+    whole,
+    answered,
+    toolResults,
     previousResponse,
-    ...beginnings(items, previousResponse),
   };
 }
 
@@ -65,13 +68,14 @@ function prefixHashes(head: string, items: readonly ConversationItem[]): string[
     if (text.length >= blockCharacters * maxBlocks) break;
     text += item.text;
   }
-  const hashes: string[] = [];
   const blocks = Math.min(maxBlocks, Math.floor(text.length / blockCharacters));
-  for (let index = 0; index < blocks; index++) {
+  let before = '';
+  return Array.from({ length: blocks }, (_block, index) => {
     const block = text.slice(index * blockCharacters, (index + 1) * blockCharacters);
-    hashes.push(hash('sha1', `${hashes.at(-1) ?? ''}${block}`, 'base64url').slice(0, 16));
-  }
-  return hashes;
+    // 16 characters; a slice of the whole text would keep the whole as long as the turn is held.
+    before = hash('sha1', `${before}${block}`, 'buffer').toString('base64url', 0, 12);
+    return before;
+  });
 }
 
 function beginnings(
