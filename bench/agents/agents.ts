@@ -20,6 +20,7 @@
  * means that the arms did not do the same work. One run alone: `runAgent` of run-agent.ts, with a plan from
  * `planRun`. Nothing is printed.
  */
+import { setMaxListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Agent } from 'undici';
 import { createGenerator, hashText } from '../../testkit/sim-engine/core/random.ts';
@@ -37,6 +38,7 @@ export interface AgentsOptions {
   readonly dialogue: DialogueKind;
   readonly named: boolean;
   readonly runPrefix?: string;
+  readonly runFields?: NonNullable<AgentTarget['runFields']>;
   /** Until when runs arrive by themselves (poisson, bursts), in ms after the start; closed loops need none. */
   readonly arrivalsUntilMs?: number;
 }
@@ -111,7 +113,10 @@ class Crew {
       dialogue: options.dialogue,
       named: options.named,
       runPrefix: options.runPrefix ?? '',
+      ...(options.runFields === undefined ? {} : { runFields: options.runFields }),
     };
+    // Each agent that asks or waits hears of the end.
+    setMaxListeners(0, this.#stopping.signal);
     this.#clock = { startedAtMs: performance.now(), signal: this.#stopping.signal };
   }
 

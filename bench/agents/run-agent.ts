@@ -26,6 +26,8 @@ export interface AgentTarget {
   readonly named: boolean;
   /** Before the plan's id in the run header, so that runs of several windows stay apart. Default none. */
   readonly runPrefix?: string;
+  /** Fields of the body by which some other gateway is told whose turn it is. Default none. */
+  readonly runFields?: (plan: RunPlan) => Readonly<Record<string, unknown>>;
 }
 
 export interface AgentClock {
@@ -79,7 +81,7 @@ export async function runAgent(
   const replies: Reply[] = [];
   let wrongReplies = 0;
   for (const [number, turn] of plan.turns.entries()) {
-    const turnRecord = openTurn(plan, number, now());
+    const turnRecord = openTurn(plan, number, now(), target.named);
     own.push(turnRecord);
     records.turns.push(turnRecord);
     try {
@@ -87,7 +89,7 @@ export async function runAgent(
         baseUrl: target.baseUrl,
         model: target.model,
         messages,
-        fields: dialogue.fields(number),
+        fields: { ...dialogue.fields(number), ...target.runFields?.(plan) },
         headers: target.named ? headersOf(plan, target) : {},
         signal: clock.signal,
       });
@@ -131,14 +133,15 @@ async function endRun(plan: RunPlan, target: AgentTarget, signal: AbortSignal): 
   }
 }
 
-function openTurn(plan: RunPlan, number: number, arrivedAtMs: number): TurnRecord {
+/** Only fermata tells how long it held a turn; what others let wait, waits at an engine. */
+function openTurn(plan: RunPlan, number: number, arrivedAtMs: number, named: boolean): TurnRecord {
   const turn = plan.turns[number];
   return {
     class: plan.class,
     caller: plan.caller,
     number,
     arrivedAtMs,
-    admittedAtMs: null,
+    admittedAtMs: named ? null : arrivedAtMs,
     firstByteAtMs: null,
     finishedAtMs: null,
     promptTokens: turn?.promptTokens ?? 0,
@@ -148,7 +151,6 @@ function openTurn(plan: RunPlan, number: number, arrivedAtMs: number): TurnRecor
   };
 }
 
-/** What was not held by fermata counts as admitted on arrival: what it waited for then is the engine's. */
 function closeTurn(record: TurnRecord, answer: Answer, startedAtMs: number): void {
   record.admittedAtMs = record.arrivedAtMs + (answer.heldMs ?? 0);
   record.firstByteAtMs = answer.firstByteAtMs - startedAtMs;

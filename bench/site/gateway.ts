@@ -44,8 +44,8 @@ const readySchema = z.looseObject({
   dependencies: z.looseObject({ replicas: z.looseObject({ healthy: z.number(), of: z.number() }) }),
 });
 
-/** The first turns must not meet a pool of which a part is not known yet. */
-async function allHealthy(url: string): Promise<boolean> {
+/** Of a proxy. The first turns must not meet a pool of which a part is not known yet. */
+export async function allHealthy(url: string): Promise<boolean> {
   const response = await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(5_000) });
   const { replicas } = readySchema.parse(await response.json()).dependencies;
   return response.ok && replicas.healthy === replicas.of;

@@ -17,7 +17,7 @@ function readProc(path: string): string | null {
 }
 
 /** Milliseconds of processor time so far, user and system; null where it cannot be told. */
-function cpuMs(pid: number): number | null {
+export function processCpuMs(pid: number): number | null {
   const text = readProc(`${pid}/stat`);
   return text === null ? null : cpuMsOf(text);
 }
@@ -75,7 +75,7 @@ export function sampleCpu(pids: Readonly<Record<string, number>>): CpuSampler {
   const take = (): void => {
     const own = process.cpuUsage();
     const used = {
-      ...Object.fromEntries(Object.entries(pids).map(([name, pid]) => [name, cpuMs(pid)])),
+      ...Object.fromEntries(Object.entries(pids).map(([name, pid]) => [name, processCpuMs(pid)])),
       [ownName]: (own.user + own.system) / 1_000,
       [machineName]: machineCpuMs(),
     };

@@ -2,16 +2,16 @@
  * fermata in both ways that it is run: proxy and scheduler in one process, as `npm start` has them, and
  * each a process of its own, started by its `main.ts`. Default settings, default log, which goes to a file.
  */
-import { writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { closeInReverse, type Closable } from '../../../cli/close-in-reverse.ts';
 import { nodeFlags } from '../../../cli/node-flags.ts';
-import { readyUrl, startProcess, type RunningProcess } from '../processes.ts';
+import {
+  startFermataServices,
+  type FermataOptions as ProcessOptions,
+  type Service,
+} from '../../site/fermata-processes.ts';
 import { untilAnswering } from './answers.ts';
 import type { ArmSite, RunningArm } from './arm.ts';
-import { loader, startOneProcess } from './one-process.ts';
-
-const root = resolve(import.meta.dirname, '..', '..', '..');
+import { startOneProcess } from './one-process.ts';
 
 const onePiece = join(resolve(import.meta.dirname, '..'), 'fermata-main.ts');
 
@@ -25,53 +25,23 @@ export async function startFermata(site: ArmSite): Promise<RunningArm> {
   return await startOneProcess(site, 'fermata', { entry: onePiece, argument: config, nodeArgs: nodeFlags });
 }
 
-export interface FermataOptions {
+export interface FermataOptions extends ProcessOptions {
   /** Most turns in flight at once on the engine; absent: what the engine's own metrics say. */
   readonly maxConcurrent?: number;
-  /** Arguments for Node, such as a module to load first. */
-  readonly nodeArgs?: readonly string[];
-  /** Added to each process's environment. */
-  readonly environment?: (name: 'scheduler' | 'proxy') => Readonly<Record<string, string>>;
 }
 
 export interface RunningFermata extends RunningArm {
-  readonly scheduler: RunningProcess & { readonly url: string };
-  readonly proxy: RunningProcess & { readonly url: string };
+  readonly scheduler: Service;
+  readonly proxy: Service;
 }
 
 export async function startFermataProcesses(
   site: ArmSite,
   options: FermataOptions = {},
 ): Promise<RunningFermata> {
-  const running: Closable[] = [];
-  const configPath = join(site.workDir, 'fermata.yaml');
-  // JSON is YAML.
-  await writeFile(configPath, JSON.stringify({ pool: [replicaAt(site.engineUrl, options.maxConcurrent)] }));
-  const start = async (
-    name: 'scheduler' | 'proxy',
-    entry: string,
-    own: Record<string, string>,
-  ): Promise<RunningProcess & { url: string }> => {
-    const started = await startProcess({
-      name: `fermata-${name}`,
-      command: process.execPath,
-      args: [...nodeFlags, ...(options.nodeArgs ?? []), ...loader, join(root, entry)],
-      environment: { ...site.environment, ...own, ...options.environment?.(name) },
-      workDir: site.workDir,
-    });
-    running.push(started);
-    return { ...started, url: await readyUrl(started) };
-  };
-  const close = async (): Promise<void> => await closeInReverse(running);
+  const config = { pool: [replicaAt(site.engineUrl, options.maxConcurrent)] };
+  const { scheduler, proxy, close } = await startFermataServices(config, site, options);
   try {
-    const scheduler = await start('scheduler', 'scheduler/host/main.ts', {
-      FERMATA_CONFIG: configPath,
-      FERMATA_SCHEDULER_PORT: '0',
-    });
-    const proxy = await start('proxy', 'proxy/main.ts', {
-      FERMATA_PROXY_PORT: '0',
-      FERMATA_SCHEDULER_URL: scheduler.url,
-    });
     const target = { url: proxy.url, headers: {} };
     await untilAnswering(proxy, target);
     const processes = [proxy, scheduler];

@@ -1,0 +1,54 @@
+/** How long the flood is watched, and on what. Bars are the same for every plan. */
+import { agents } from '../sim/scenarios.ts';
+import { flood } from '../sim/scenarios.ts';
+import type { Scenario } from '../sim/scenario.ts';
+import type { ClosedLoad } from '../sim/workload.ts';
+import type { DialogueKind } from '../agents/dialogue.ts';
+
+export type EngineChoice = 'simulated' | 'llamacpp';
+
+export interface FloodPlan {
+  readonly engine: EngineChoice;
+  readonly dialogue: DialogueKind;
+  /** Loads, replicas and times; on llama.cpp the replicas are what its launcher makes of them. */
+  readonly scenario: Scenario;
+  readonly repeats: number;
+  /** Windows that are run side by side, each with engines of its own. */
+  readonly lanes: number;
+}
+
+/** Not those that anything was tuned on. */
+export function seedsOf(repeats: number): number[] {
+  return Array.from({ length: repeats }, (_, index) => 2_001 + index);
+}
+
+/** Real engines read some 90 and write some 60 tokens a second: prompts of 400 tokens, short replies. */
+const small = {
+  promptTokens: { lowest: 360, highest: 440 },
+  outputTokens: { lowest: 12, highest: 24 },
+  resultTokens: { lowest: 16, highest: 32 },
+};
+
+const llamaLoads: readonly ClosedLoad[] = [agents('batch', 16, small), agents('interactive', 2, small)];
+
+export function planOf(engine: EngineChoice, quick: boolean, lanes: number | null): FloodPlan {
+  if (engine === 'llamacpp') {
+    const scenario: Scenario = {
+      name: 'flood-llamacpp',
+      about: '16 batch and 2 interactive agents on two llama.cpp replicas of 4 slots and one thread each',
+      replicas: [{}, {}],
+      loads: llamaLoads,
+      warmUpMs: quick ? 30_000 : 60_000,
+      windowMs: quick ? 90_000 : 300_000,
+    };
+    // Each engine takes a core: two pairs of them would measure each other.
+    return { engine, dialogue: 'plain', scenario, repeats: quick ? 1 : 3, lanes: 1 };
+  }
+  const scenario = {
+    ...flood,
+    warmUpMs: quick ? 30_000 : 45_000,
+    windowMs: quick ? 40_000 : 150_000,
+  };
+  // A window takes about a fifth of a processor.
+  return { engine, dialogue: 'scripted', scenario, repeats: 3, lanes: lanes ?? (quick ? 6 : 3) };
+}
