@@ -2,15 +2,16 @@
  * `npm run bench -- decide [--quick]`: what a classification costs through the proxy over the same request sent
  * to the engine itself, alone and 20 at a time: by a one-shot engine, and by one generative token.
  */
-import { loadavg } from 'node:os';
+import { cpus, loadavg } from 'node:os';
 import { closeInReverse, type Closable } from '../../cli/close-in-reverse.ts';
 import { publish } from '../bars.ts';
+import { writePlot } from '../plots/write-plot.ts';
 import { startGateway } from '../site/gateway.ts';
 import { replicasOf, startSimulatedPool, type PoolEngine } from '../site/simulated-pool.ts';
 import { makeWorkDir, withoutSettings } from '../site/work-dir.ts';
 import { measureDecide, type DecideResult } from './measure.ts';
 import { planOf, type DecidePlan } from './plan.ts';
-import { decideBars, decideTable } from './summary.ts';
+import { decideBars, decideChart, decideTable } from './summary.ts';
 
 const engines = [
   { id: 'classifier', kind: 'one-shot', model: 'sim-classifier' },
@@ -63,6 +64,10 @@ export async function runDecideBench(quick: boolean): Promise<0 | 1> {
   process.stdout.write(
     `${result.compared} requests were sent by both arms, ${result.different} got different labels. Load average of the last minute: ${before[0]?.toFixed(2)} before, ${after[0]?.toFixed(2)} after.\n\n`,
   );
+  for (const kind of ['one-shot', 'labels'] as const) {
+    const note = `${cpus().length} cores, ${new Date().toISOString().slice(0, 10)}`;
+    await writePlot(`decide-${kind}`, decideChart(result, plan.cases, kind, note));
+  }
   const seconds = Math.round((performance.now() - startedMs) / 1_000);
   return await publish('decide', decideBars(result, plan.cases), {
     details: { quick, plan, seconds, loadAverage: { before, after }, ...result },

@@ -1,10 +1,12 @@
 /** Ratios of the arms repeat by repeat, as a table, as bars and as a picture. Pure. */
 import { bar, spreadBar, type Bar } from '../bars.ts';
 import { quantilesOf, ratioOver, spreadText, type QuantileName } from '../overhead/statistics.ts';
+import type { ChartSpec } from '../plots/chart.ts';
+import { distribution } from '../plots/series.ts';
 import { spreadOf, type Spread } from '../sim/statistics.ts';
 import { alignedTable } from '../sim/table.ts';
 import type { DecideArm, DecideResult, DecideWindow } from './measure.ts';
-import { maxRatio, type DecideCase } from './plan.ts';
+import { maxRatio, type DecideCase, type DecideKind } from './plan.ts';
 
 export function caseName({ kind, concurrent }: DecideCase): string {
   return `${kind === 'one-shot' ? 'one-shot engine' : 'labels'}, ${concurrent === 1 ? 'alone' : `${concurrent} at a time`}`;
@@ -62,4 +64,29 @@ export function decideTable(result: DecideResult, cases: readonly DecideCase[]):
     ['ms', 'direct p50', 'fermata p50', 'over direct', 'direct p99', 'fermata p99', 'requests'],
     ...cases.map(row),
   ]);
+}
+
+/** Latencies of all repeats, both arms of every case of this kind. */
+export function decideChart(
+  result: DecideResult,
+  cases: readonly DecideCase[],
+  kind: DecideKind,
+  note: string,
+): ChartSpec {
+  return {
+    title: `A classification ${kind === 'one-shot' ? 'by a one-shot engine' : 'by one generative token'}`,
+    note,
+    x: { label: 'milliseconds', scale: 'log' },
+    y: { label: '% of the requests' },
+    series: cases
+      .filter((one) => one.kind === kind)
+      .flatMap((one) =>
+        (['direct', 'fermata'] as const).map((arm) =>
+          distribution(
+            `${arm}, ${one.concurrent === 1 ? 'alone' : `${one.concurrent} at a time`}`,
+            windowsOf(result, one, arm).flatMap(({ latencyMs }) => latencyMs),
+          ),
+        ),
+      ),
+  };
 }

@@ -167,7 +167,7 @@ async function runWrk(
   const scriptPath = join(site.workDir, 'wrk.lua');
   await writeFile(scriptPath, wrkScript({ ...order, window: windows }), 'latin1');
   const pinned = cores === null ? [] : ['taskset', '-c', cores.join(',')];
-  const [command = '', ...args] = [
+  const [command, ...args] = [
     ...pinned,
     ...withLibraries(wrk, ['-t1', `-c${order.connections}`, `-d${order.seconds}s`, '--timeout', '5s']),
     '-s',

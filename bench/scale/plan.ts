@@ -36,7 +36,7 @@ export function planOf(quick: boolean): ScalePlan {
   return {
     ...full,
     proxies: { ...full.proxies, warmUpMs: 500, windowMs: 1_500 },
-    workers: { ...full.workers, stepsPerRun: 6 },
+    workers: { ...full.workers, stepsPerRun: 8 },
     awaiting: { ...full.awaiting, stepsPerRun: 1, wavesCompared: 3 },
   };
 }

@@ -57,7 +57,7 @@ export async function startSimulatedPool(
     workDir,
   });
   try {
-    const ready = await untilReady(running, async () => readyLine(join(workDir, `${name}.log`)));
+    const ready = await untilReady(running, async () => await readyLine(join(workDir, `${name}.log`)));
     return { ...running, engines: ready.engines, toolServerUrl: ready.toolServer?.url ?? null };
   } catch (error) {
     await running.close();
