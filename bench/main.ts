@@ -4,10 +4,17 @@ import { runAll } from './all/run-all.ts';
 import { runDecideBench } from './decide/run-decide.ts';
 import { durabilityUsage, parseDurabilityOptions } from './durability/options.ts';
 import { runDurabilityBench } from './durability/run-durability.ts';
+import { runFanoutBench } from './fanout/run-fanout.ts';
+import { runFairnessBench } from './fairness/run-fairness.ts';
+import { runFloodMcpBench } from './flood-mcp/run-flood-mcp.ts';
+import { floodUsage, parseFloodOptions } from './flood/options.ts';
+import { runFloodBench } from './flood/run-flood.ts';
+import { runIdleBench } from './idle/run-idle.ts';
 import { runLongRuns } from './long-runs/run-long-runs.ts';
 import { runOutsideBench } from './overhead-outside/run-overhead-outside.ts';
 import { overheadUsage, parseOverheadOptions } from './overhead/options.ts';
 import { runOverheadBench } from './overhead/run-overhead.ts';
+import { runRoutingBench } from './routing/run-routing.ts';
 import { runScaleBench } from './scale/run-scale.ts';
 import { runSchedulerFaults } from './scheduler-faults.ts';
 import { runSchedulerBench } from './scheduler.ts';
@@ -28,6 +35,10 @@ const benchmarks: Readonly<Record<string, { readonly run: Benchmark; readonly us
   'long-runs': { run: quickOnly(runLongRuns), usage: '[--quick]' },
   waits: { run: quickOnly(runWaitsBench), usage: '[--quick]' },
   decide: { run: quickOnly(runDecideBench), usage: '[--quick]' },
+  idle: { run: quickOnly(runIdleBench), usage: '[--quick]' },
+  fairness: { run: quickOnly(runFairnessBench), usage: '[--quick]' },
+  'flood-mcp': { run: quickOnly(runFloodMcpBench), usage: '[--quick]' },
+  fanout: { run: quickOnly(runFanoutBench), usage: '[--quick]' },
   scale: { run: quickOnly(runScaleBench), usage: '[--quick]' },
   'overhead-outside': { run: quickOnly(runOutsideBench), usage: '[--quick]' },
   overhead: {
@@ -36,6 +47,20 @@ const benchmarks: Readonly<Record<string, { readonly run: Benchmark; readonly us
       return options === null ? null : runOverheadBench(options);
     },
     usage: overheadUsage,
+  },
+  flood: {
+    run: (words) => {
+      const options = parseFloodOptions(words);
+      return options === null ? null : runFloodBench(options);
+    },
+    usage: floodUsage,
+  },
+  routing: {
+    run: (words) => {
+      const options = parseFloodOptions(words);
+      return options === null || options.engine !== 'simulated' ? null : runRoutingBench(options);
+    },
+    usage: '[--quick] [--arms=NAME,...] [--lanes=N]',
   },
   durability: {
     run: (words) => {
