@@ -85,6 +85,6 @@ async function sendFile(
   reply.headers({ ...securityHeaders, 'cache-control': cacheControl, vary: 'accept-encoding', etag });
   if (request.headers['if-none-match'] === etag) return await reply.code(304).send();
   reply.type(type);
-  if (!/\bgzip\b/.test(String(request.headers['accept-encoding'] ?? ''))) return await reply.send(plain);
+  if (!/\bgzip\b/.test(request.headers['accept-encoding']?.toString() ?? '')) return await reply.send(plain);
   return await reply.header('content-encoding', 'gzip').send(gzipped);
 }

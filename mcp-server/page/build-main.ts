@@ -5,5 +5,5 @@ try {
   process.stdout.write(`${await keptPage()}\n`);
 } catch (error) {
   process.stderr.write(`fermata: ${error instanceof Error ? error.message : String(error)}\n`);
-  process.exit(1);
+  process.exitCode = 1;
 }

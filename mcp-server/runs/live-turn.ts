@@ -48,7 +48,7 @@ export async function readLiveTurn(
   }
   const either = new AbortScope(signal, AbortSignal.timeout(request.waitMs + answerMs));
   try {
-    const response = await fetch(`${worker}/live/${handle}?${query}`, {
+    const response = await fetch(`${worker}/live/${handle}?${query.toString()}`, {
       headers: token === null ? {} : { authorization: `Bearer ${token}` },
       redirect: 'error',
       signal: either.signal,

@@ -68,6 +68,7 @@ const reply = {
   cachedTokens: 5,
   modelMs: 700,
   heldMs: 300,
+  firstByteMs: 450,
 };
 
 function at(seconds: number): string {
@@ -95,6 +96,7 @@ describe('the timeline of a run', () => {
         model: 'm',
         heldMs: 300,
         modelMs: 700,
+        firstByteMs: 450,
         promptTokens: 10,
         completionTokens: 2,
         cachedTokens: 5,
@@ -156,6 +158,14 @@ describe('the timeline of a run', () => {
     });
     events.completed(turn, 'of another version');
     expect(timelineOf(events.all)).toMatchObject([{ kind: 'turn', turn: null, outcome: 'ok', model: null }]);
+  });
+
+  it('lacks the first byte of a turn from before it was measured, and nothing else', () => {
+    const events = new Events();
+    const turn = events.turn(1);
+    const { firstByteMs: _firstByteMs, ...old } = reply;
+    events.completed(turn, old);
+    expect(timelineOf(events.all)).toMatchObject([{ modelMs: 700, heldMs: 300, firstByteMs: null }]);
   });
 
   it('knows the execution before, if the run is long', () => {

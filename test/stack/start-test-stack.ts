@@ -27,6 +27,8 @@ export interface TestStack extends Stack {
 }
 
 export interface TestStackOptions {
+  /** Of a server of the test's own, where no other test's runs are; default: the one shared by all. */
+  readonly temporalAddress?: string;
   /** One entry an engine; default two, ten times faster than real ones. */
   readonly engines?: readonly SimEngineOptions[];
   /** Real milliseconds for one of a tool's. Default 0.05. */
@@ -70,7 +72,7 @@ export async function startTestStack(options: TestStackOptions = {}): Promise<Te
       FERMATA_TASK_QUEUE: `test-${randomBytes(6).toString('hex')}`,
     }),
     environment: {},
-    temporal: { address: inject('temporalAddress'), namespace: 'default' },
+    temporal: { address: options.temporalAddress ?? inject('temporalAddress'), namespace: 'default' },
     workflowBundle: { codePath: inject('workflowBundlePath') },
     config: configFileSchema.parse(content),
     ...(live === null ? {} : { live }),

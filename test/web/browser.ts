@@ -1,13 +1,16 @@
 /** A real Chromium on the page of a running stack; each look is a profile of its own. */
+import { spawnSync } from 'node:child_process';
 import { mkdir } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { chromium, type Browser, type BrowserContextOptions, type Page } from 'playwright-core';
-import { findChromium } from './find-chromium.ts';
+import { findChromium } from '../../cli/setup/chromium.ts';
 
-const executablePath = findChromium(process.env);
+const stateDir = resolve(import.meta.dirname, '..', '..', '.fermata');
+const executablePath = findChromium(stateDir, process.env);
 
-/** Where there is none, tests are reported as skipped, by their names. */
-export const hasChromium = executablePath !== null;
+/** Where there is none that starts, tests are reported as skipped, by their names. */
+export const hasChromium =
+  executablePath !== null && spawnSync(executablePath, ['--version'], { timeout: 30_000 }).status === 0;
 
 /** Milliseconds that the page may take to show something: the machine may be busy with other tests. */
 export const showsWithinMs = 30_000;
@@ -18,6 +21,8 @@ export interface Look {
   readonly page: Page;
   /** What went wrong in it: errors of its scripts and of its console. */
   readonly errors: readonly string[];
+  /** Addresses that it has asked. */
+  readonly requests: readonly string[];
   close(): Promise<void>;
 }
 
@@ -40,12 +45,14 @@ export class TestBrowser {
     const page = await context.newPage();
     page.setDefaultTimeout(showsWithinMs);
     const errors: string[] = [];
+    const requests: string[] = [];
+    page.on('request', (request) => requests.push(request.url()));
     page.on('pageerror', (error) => errors.push(String(error)));
     page.on('console', (message) => {
       if (message.type() === 'error') errors.push(`${message.text()} ${message.location().url}`);
     });
     await page.goto(url);
-    return { page, errors, close: async () => await context.close() };
+    return { page, errors, requests, close: async () => await context.close() };
   }
 
   async close(): Promise<void> {

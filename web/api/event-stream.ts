@@ -23,13 +23,13 @@ const longestWaitMs = 10_000;
 /** The server says that it is there every 15 seconds. */
 const silentMs = 45_000;
 
-/** Listens until `signal` is aborted, or a token is asked for. */
-export async function listen(handlers: EventHandlers, signal: AbortSignal): Promise<void> {
+/** Listens until `ended` is aborted, or a token is asked for. */
+export async function listen(handlers: EventHandlers, ended: AbortSignal): Promise<void> {
   let lastId: string | null = null;
   let waitMs = firstWaitMs;
-  while (!signal.aborted) {
+  while (!ended.aborted) {
     try {
-      await readOnce(lastId, signal, (name, data, id) => {
+      await readOnce(lastId, ended, (name, data, id) => {
         if (id !== undefined) lastId = id;
         waitMs = firstWaitMs;
         if (name === 'ready') connection.value = { state: 'live', words: '' };
@@ -37,11 +37,11 @@ export async function listen(handlers: EventHandlers, signal: AbortSignal): Prom
       });
       connection.value = { state: 'connecting', words: '' };
     } catch (error) {
-      if (signal.aborted) return;
+      if (ended.aborted) return;
       connection.value = { state: 'lost', words: wordsOf(error) };
       if (error instanceof Error && 'status' in error && error.status === 401) return;
     }
-    await pause(waitMs, signal);
+    await pause(waitMs, ended);
     waitMs = Math.min(waitMs * 2, longestWaitMs);
   }
 }
@@ -83,14 +83,14 @@ async function readOnce(lastId: string | null, outer: AbortSignal, onEvent: OnEv
   }
 }
 
-async function pause(ms: number, signal: AbortSignal): Promise<void> {
+async function pause(ms: number, ended: AbortSignal): Promise<void> {
   await new Promise<void>((resolve) => {
     const end = (): void => {
       clearTimeout(timer);
-      signal.removeEventListener('abort', end);
+      ended.removeEventListener('abort', end);
       resolve();
     };
     const timer = setTimeout(end, ms);
-    signal.addEventListener('abort', end);
+    ended.addEventListener('abort', end);
   });
 }

@@ -1,14 +1,7 @@
 /** Follows the text of a turn at work. Each question is answered when there is more, or after a while. */
 import { get } from '../api/request.ts';
 import type { LiveAnswer } from '../api/types.ts';
-
-export interface LiveTurnState {
-  readonly turn: number;
-  readonly phase: 'asked' | 'writing';
-  readonly text: string;
-  /** Tools that it begins to call. */
-  readonly calls: readonly string[];
-}
+import { joined, type LiveTurnState } from './live-text.ts';
 
 export interface LiveTurnHandlers {
   /** null: no turn is at work, or nobody can tell. */
@@ -18,8 +11,6 @@ export interface LiveTurnHandlers {
 
 const waitSeconds = 10;
 const pauseMs = 1_000;
-/** UTF-16 units of text that are kept; the newest. */
-const longestText = 200_000;
 
 export async function followTurn(
   handle: string,
@@ -53,11 +44,4 @@ async function askOnce(handle: string, known: Known | null, signal: AbortSignal)
   const { live } = await get<LiveAnswer>(`runs/${handle}/live?${query}`, { signal });
   if (live === null) return null;
   return { state: joined(known?.state ?? null, live), offset: live.offset + live.text.length };
-}
-
-/** Pure. A text that is not the continuation of what is known takes its place. */
-export function joined(before: LiveTurnState | null, live: NonNullable<LiveAnswer['live']>): LiveTurnState {
-  const { turn, phase, calls, offset, text } = live;
-  const continues = before !== null && before.turn === turn && offset > 0;
-  return { turn, phase, calls, text: `${continues ? before.text : ''}${text}`.slice(-longestText) };
 }

@@ -77,5 +77,6 @@ export function inOrder(one: Run, other: Run): number {
   if (oneEnded !== otherEnded) return oneEnded ? 1 : -1;
   const oneAt = oneEnded ? (one.endedAt ?? '') : one.startedAt;
   const otherAt = otherEnded ? (other.endedAt ?? '') : other.startedAt;
-  return otherAt.localeCompare(oneAt) || one.handle.localeCompare(other.handle);
+  if (oneAt !== otherAt) return oneAt > otherAt ? -1 : 1;
+  return one.handle < other.handle ? -1 : 1;
 }

@@ -3,13 +3,47 @@
  * seen or that turn the writing direction. Pure.
  */
 
-/** Controls but tab and line feed, marks of direction, invisible and tag characters, lone surrogates. */
-const unseen =
-  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\u{e0000}-\u{e0fff}]|\p{Surrogate}/gu;
+/** Code points that nobody sees: from, to. */
+const unseen: readonly (readonly [number, number])[] = [
+  // Controls, but tab and line feed.
+  [0x00, 0x08],
+  [0x0b, 0x1f],
+  [0x7f, 0x9f],
+  // Soft hyphen, joiners and fillers.
+  [0xad, 0xad],
+  [0x34f, 0x34f],
+  [0x61c, 0x61c],
+  [0x115f, 0x1160],
+  [0x17b4, 0x17b5],
+  [0x180b, 0x180f],
+  // Spaces without width, marks and overrides of direction, separators.
+  [0x200b, 0x200f],
+  [0x2028, 0x202e],
+  [0x2060, 0x206f],
+  [0x3164, 0x3164],
+  // Half of a character.
+  [0xd800, 0xdfff],
+  [0xfe00, 0xfe0f],
+  [0xfeff, 0xfeff],
+  [0xffa0, 0xffa0],
+  [0xfff9, 0xfffb],
+  // Tags and further selectors.
+  [0xe0000, 0xe0fff],
+];
+
+/** Whether no character of it can be one of them: most texts are plain. */
+const plain = /^[\t\n\x20-\x7e]*$/;
 
 /** Each such character as `\u{202e}`. */
 export function visible(text: string): string {
-  return text.replaceAll(unseen, (character) => `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`);
+  if (plain.test(text)) return text;
+  let shown = '';
+  for (const character of text) {
+    const point = character.codePointAt(0) ?? 0;
+    const isUnseen = unseen.some(([from, to]) => point >= from && point <= to);
+    shown += isUnseen ? `\\u{${point.toString(16)}}` : character;
+  }
+  return shown;
 }
 
 /** JSON text by lines, where it is JSON; else as it is. Nothing is left out or changed in its meaning. */

@@ -3,7 +3,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { wordsOf } from '../api/request.ts';
 import { answers, decide, sending, wholeApproval, type OpenApproval } from '../model/approvals.ts';
 import { tell } from '../model/notices.ts';
-import { linkToRun } from '../model/route.ts';
+import { linkToRun } from '../model/parse-route.ts';
 import { readableJson, visible } from '../model/visible-text.ts';
 
 interface ApprovalCardProps {
@@ -32,11 +32,13 @@ export function ApprovalCard({ open, showRun, onDecided }: ApprovalCardProps) {
   useEffect(() => void read(), [approval.id]);
   const answer = async (allow: boolean): Promise<void> => {
     await decide(handle, approval.id, allow);
-    const became = answers.peek().get(approval.id);
-    if (became !== undefined) tell(became.kind === 'accepted' ? 'good' : 'bad', became.words);
+    const now = answers.peek().get(approval.id);
+    if (now !== undefined) tell(now.kind === 'accepted' ? 'good' : 'bad', now.words);
     onDecided();
   };
   const isSending = sending.value.has(approval.id);
+  const became = answers.value.get(approval.id);
+  const isAnswered = became !== undefined && became.kind !== 'failed';
   const title = `approval-${approval.id}`;
   return (
     <section class="card approval" aria-labelledby={title}>
@@ -57,7 +59,7 @@ export function ApprovalCard({ open, showRun, onDecided }: ApprovalCardProps) {
         <button
           type="button"
           class="primary"
-          disabled={isSending || shown.kind !== 'whole'}
+          disabled={isSending || isAnswered || shown.kind !== 'whole'}
           aria-describedby={title}
           onClick={() => void answer(true)}
         >
@@ -66,7 +68,7 @@ export function ApprovalCard({ open, showRun, onDecided }: ApprovalCardProps) {
         <button
           type="button"
           class="danger"
-          disabled={isSending}
+          disabled={isSending || isAnswered}
           aria-describedby={title}
           onClick={() => void answer(false)}
         >

@@ -4,7 +4,7 @@ import { post, wordsOf } from '../api/request.ts';
 import type { RunDetail } from '../api/types.ts';
 import { tell } from '../model/notices.ts';
 import { plural } from '../model/words.ts';
-import { Dialog } from './dialog.tsx';
+import { closeDialog, Dialog } from './dialog.tsx';
 
 interface CancelAnswer {
   readonly reached: number;
@@ -70,7 +70,7 @@ export function CancelDialog({ run, onClose }: { readonly run: RunDetail; readon
           <button type="submit" class="danger" disabled={isSending}>
             End it
           </button>
-          <button type="button" onClick={onClose}>
+          <button type="button" onClick={closeDialog}>
             Keep it running
           </button>
         </p>

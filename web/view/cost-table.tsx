@@ -2,16 +2,13 @@
 import type { RunCounters, RunDetail } from '../api/types.ts';
 import { cachedShare, count, duration, plural } from '../model/words.ts';
 
-const lines: readonly (readonly [string, (counters: RunCounters) => string])[] = [
+const columns: readonly (readonly [string, (counters: RunCounters) => string])[] = [
   ['Turns', ({ turns }) => count(turns)],
-  [
-    'Tool calls',
-    ({ toolCalls, failedToolCalls }) =>
-      `${count(toolCalls)}${failedToolCalls === 0 ? '' : ` (${failedToolCalls} failed)`}`,
-  ],
+  ['Tool calls', ({ toolCalls }) => count(toolCalls)],
+  ['Failed calls', ({ failedToolCalls }) => count(failedToolCalls)],
   ['Prompt tokens', ({ promptTokens }) => count(promptTokens)],
-  ['of them cached', (counters) => cachedText(counters)],
-  ['Completion tokens', ({ completionTokens }) => count(completionTokens)],
+  ['Cached', (counters) => cachedText(counters)],
+  ['Reply tokens', ({ completionTokens }) => count(completionTokens)],
   ['Model time', ({ modelMs }) => duration(modelMs)],
   ['Tool time', ({ toolMs }) => duration(toolMs)],
   ['Held', ({ heldMs }) => duration(heldMs)],
@@ -24,32 +21,45 @@ function cachedText(counters: RunCounters): string {
 
 export function CostTable({ run }: { readonly run: RunDetail }) {
   const { subtree } = run;
-  const isTree = subtree.runs > 1;
   return (
     <section class="card" aria-labelledby="cost-title">
       <h3 id="cost-title">Cost</h3>
-      <table class="cost">
-        <thead>
-          <tr>
-            <td />
-            <th scope="col">This run</th>
-            {isTree && (
-              <th scope="col">
-                With all below ({plural(subtree.runs, 'run')}, {subtree.atWork} at work)
-              </th>
-            )}
-          </tr>
-        </thead>
-        <tbody>
-          {lines.map(([name, text]) => (
-            <tr key={name}>
-              <th scope="row">{name}</th>
-              <td class="number">{text(run.counters)}</td>
-              {isTree && <td class="number">{text(subtree.counters)}</td>}
+      <div class="scroll" role="region" aria-label="Cost of the run" tabIndex={0}>
+        <table class="cost">
+          <thead>
+            <tr>
+              <th scope="col">Of</th>
+              {columns.map(([name]) => (
+                <th key={name} scope="col" class="number">
+                  {name}
+                </th>
+              ))}
             </tr>
-          ))}
-        </tbody>
-      </table>
+          </thead>
+          <tbody>
+            <Line name="this run" counters={run.counters} />
+            {subtree.runs > 1 && (
+              <Line
+                name={`with all below: ${plural(subtree.runs, 'run')}, ${subtree.atWork} at work`}
+                counters={subtree.counters}
+              />
+            )}
+          </tbody>
+        </table>
+      </div>
     </section>
+  );
+}
+
+function Line({ name, counters }: { readonly name: string; readonly counters: RunCounters }) {
+  return (
+    <tr>
+      <th scope="row">{name}</th>
+      {columns.map(([column, text]) => (
+        <td key={column} class="number">
+          {text(counters)}
+        </td>
+      ))}
+    </tr>
   );
 }

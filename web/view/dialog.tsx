@@ -2,6 +2,11 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 
+/** Closes the dialog that the element of the event stands in; the focus goes back to where it came from. */
+export function closeDialog(event: Event): void {
+  if (event.currentTarget instanceof Element) event.currentTarget.closest('dialog')?.close();
+}
+
 interface DialogProps {
   readonly id: string;
   readonly title: string;
@@ -19,7 +24,7 @@ export function Dialog({ id, title, onClose, children }: DialogProps) {
     <dialog ref={element} aria-labelledby={id} onClose={onClose}>
       <header class="dialog-head">
         <h2 id={id}>{title}</h2>
-        <button type="button" class="quiet" onClick={() => element.current?.close()}>
+        <button type="button" class="quiet" onClick={closeDialog}>
           <span aria-hidden="true">×</span>
           <span class="unseen">Close</span>
         </button>

@@ -15,23 +15,6 @@ export function Filters() {
   const now = filter.value;
   return (
     <search class="filters">
-      <fieldset class="chips">
-        <legend class="unseen">Status</legend>
-        {allStatuses.map((status) => {
-          const isOn = now.statuses.includes(status);
-          const others = now.statuses.filter((other) => other !== status);
-          return (
-            <label key={status} class={isOn ? 'chip on' : 'chip'}>
-              <input
-                type="checkbox"
-                checked={isOn}
-                onChange={() => change({ statuses: isOn ? others : [...now.statuses, status] })}
-              />
-              {statusText(status)}
-            </label>
-          );
-        })}
-      </fieldset>
       <TextField label="Search in tasks" value={now.text} onText={(text) => change({ text })} />
       <TextField label="Caller" value={now.caller} onText={(caller) => change({ caller })} />
       <label class="field">
@@ -56,6 +39,23 @@ export function Filters() {
         />
         Sub-agents too
       </label>
+      <fieldset class="chips">
+        <legend class="unseen">Status</legend>
+        {allStatuses.map((status) => {
+          const isOn = now.statuses.includes(status);
+          const others = now.statuses.filter((other) => other !== status);
+          return (
+            <label key={status} class={isOn ? 'chip on' : 'chip'}>
+              <input
+                type="checkbox"
+                checked={isOn}
+                onChange={() => change({ statuses: isOn ? others : [...now.statuses, status] })}
+              />
+              {statusText(status)}
+            </label>
+          );
+        })}
+      </fieldset>
     </search>
   );
 }

@@ -2,8 +2,8 @@
 import { connection } from '../api/event-stream.ts';
 import { setToken, token } from '../api/session.ts';
 import { openCount } from '../model/approvals.ts';
-import { goLive } from '../model/live.ts';
-import { listLink, route, type Route } from '../model/route.ts';
+import type { Route } from '../model/parse-route.ts';
+import { listLink, route } from '../model/route.ts';
 import { nextTheme, theme } from '../model/theme.ts';
 import { openSpawn } from './spawn-dialog.tsx';
 
@@ -58,7 +58,6 @@ const themeSigns = { system: '◐', light: '☀', dark: '☾' } as const;
 
 function signOut(): void {
   setToken(null);
-  goLive();
   location.reload();
 }
 

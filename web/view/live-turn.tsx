@@ -1,6 +1,7 @@
 /** What the model of a run writes at this moment, as far as its worker can be asked. */
 import { useEffect, useState } from 'preact/hooks';
-import { followTurn, type LiveTurnState } from '../model/live-turn.ts';
+import type { LiveTurnState } from '../model/live-text.ts';
+import { followTurn } from '../model/live-turn.ts';
 import { visible } from '../model/visible-text.ts';
 
 interface LiveTurnProps {

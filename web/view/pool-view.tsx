@@ -2,7 +2,7 @@
 import { useEffect } from 'preact/hooks';
 import { useNow } from '../model/clock.ts';
 import { live, loadPool, policy, pool, toldAtMs } from '../model/pool.ts';
-import { linkToRun } from '../model/route.ts';
+import { linkToRun } from '../model/parse-route.ts';
 import { count, duration, plural } from '../model/words.ts';
 import { ReplicaCard } from './replica-card.tsx';
 

@@ -1,10 +1,10 @@
 /** One run of the list: what it is for, how it stands, what it has cost; its tree on demand. */
 import { useState } from 'preact/hooks';
 import type { Run } from '../api/types.ts';
-import { linkToRun } from '../model/route.ts';
+import { linkToRun } from '../model/parse-route.ts';
 import { runOf } from '../model/run-list.ts';
 import { isAtWork } from '../model/run-order.ts';
-import { clock, count, duration, lasted } from '../model/words.ts';
+import { clock, count, duration, lasted, plural } from '../model/words.ts';
 import { StatusBadge } from './status-badge.tsx';
 import { TreeOfRun } from './tree-of-run.tsx';
 
@@ -44,8 +44,8 @@ function facts(run: Run, showParent: boolean): string {
       : `${clock(run.endedAt ?? run.startedAt, nowMs)}, ${duration(lasted(run, nowMs))}`,
     isAtWork(run.status) ? run.phase : '',
     `${count(counters.promptTokens + counters.completionTokens)} tokens`,
-    `${counters.turns} turns`,
-    `${counters.toolCalls} calls`,
+    plural(counters.turns, 'turn'),
+    plural(counters.toolCalls, 'tool call'),
     run.caller ?? '',
     run.class ?? '',
     showParent && run.parent !== null ? 'sub-agent' : '',

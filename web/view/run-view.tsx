@@ -3,7 +3,8 @@ import { useEffect, useState } from 'preact/hooks';
 import type { RunDetail } from '../api/types.ts';
 import { useNow } from '../model/clock.ts';
 import { me } from '../model/live.ts';
-import { linkToRun, listLink } from '../model/route.ts';
+import { linkToRun } from '../model/parse-route.ts';
+import { listLink } from '../model/route.ts';
 import { isAtWork } from '../model/run-order.ts';
 import { RunPageModel } from '../model/run-page.ts';
 import { visible } from '../model/visible-text.ts';
@@ -60,8 +61,8 @@ function Loaded({ model }: { readonly model: RunPageModel }) {
       ))}
       <Outcome run={run} />
       <BudgetBars run={run} />
-      <CostTable run={run} />
       {timeline !== null && <WaterfallView run={run} timeline={timeline} />}
+      <CostTable run={run} />
       {tree !== null && tree.runs.length > 1 && (
         <section class="card" aria-labelledby="tree-title">
           <h3 id="tree-title">Tree</h3>

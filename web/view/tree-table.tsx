@@ -1,6 +1,6 @@
 /** A tree of runs as a table; a run stands before those below it, and further left. */
 import type { RunTree, TreeRun } from '../api/types.ts';
-import { linkToRun } from '../model/route.ts';
+import { linkToRun } from '../model/parse-route.ts';
 import { cachedShare, count, duration } from '../model/words.ts';
 import { StatusBadge } from './status-badge.tsx';
 

@@ -2,7 +2,7 @@
 import { useState } from 'preact/hooks';
 import type { RunDetail, Timeline } from '../api/types.ts';
 import { useNow } from '../model/clock.ts';
-import { linkToRun } from '../model/route.ts';
+import { linkToRun } from '../model/parse-route.ts';
 import { isAtWork } from '../model/run-order.ts';
 import { partWords, ticks, waterfallOf, type Bar, type Part, type Waterfall } from '../model/waterfall.ts';
 import { duration } from '../model/words.ts';

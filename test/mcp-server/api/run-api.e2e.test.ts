@@ -146,6 +146,8 @@ describe('a run over the API', () => {
     expect(full.body).toMatchObject({ nextOffset: 1, entries: [{ cutFromBytes: null }] });
     expect(JSON.stringify(full.body).length).toBeGreaterThan(30_000);
     expect(JSON.stringify(full.body)).not.toContain('iVBORw0KGgo');
+    // It has ended: no model writes.
+    expect((await ann.get(`/api/runs/${handle}/live`)).body).toEqual({ live: null });
     const timeline = await ann.get(`/api/runs/${handle}/timeline`);
     const spans = timeline.body?.['spans'] as Record<string, unknown>[];
     expect(spans.map(({ kind }) => kind)).toEqual(['turn', 'tool', 'turn', 'tool', 'turn']);
@@ -155,6 +157,7 @@ describe('a run over the API', () => {
       attempts: 1,
       calls: ['desk__picture'],
       heldMs: expect.any(Number),
+      firstByteMs: expect.any(Number),
     });
     expect(spans[1]).toMatchObject({ tool: 'desk__picture', outcome: 'ok', callId: calledIds[0] });
     expect(JSON.stringify(timeline.body)).not.toContain('iVBORw0KGgo');
@@ -355,6 +358,7 @@ describe('two principals', () => {
       (of) => bob.get(`/api/runs/${of}?waitSeconds=1`),
       (of) => bob.get(`/api/runs/${of}/transcript`),
       (of) => bob.get(`/api/runs/${of}/timeline`),
+      (of) => bob.get(`/api/runs/${of}/live`),
       (of) => bob.get(`/api/tree/${of}`),
       (of) => bob.post(`/api/runs/${of}/cancel`, { reason: 'not mine' }),
       (of) => bob.post(`/api/runs/${of}/approvals/${id}`, { allow: true }),
