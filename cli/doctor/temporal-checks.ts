@@ -1,4 +1,5 @@
 /** Whether Temporal answers, has the namespace, and knows fermata's search attributes. Changes nothing. */
+import { connect } from 'node:net';
 import { Connection, isGrpcServiceError } from '@temporalio/client';
 import { searchAttributes } from '../../contracts/run.ts';
 import type { TemporalTarget } from '../temporal-target.ts';
@@ -9,12 +10,14 @@ const limitMs = 5_000;
 /** @param expected whether it must be there: it was named, or other parts run. */
 export async function checkTemporal(target: TemporalTarget, expected: boolean): Promise<Finding> {
   const { address, namespace, apiKey, tls } = target;
-  const connection = await Connection.connect({
-    address,
-    connectTimeout: limitMs,
-    ...(apiKey === undefined ? {} : { apiKey }),
-    ...(tls === undefined ? {} : { tls }),
-  }).catch((error: unknown) => error as Error);
+  const connection = !(await isListening(address))
+    ? new Error('nobody listens')
+    : await Connection.connect({
+        address,
+        connectTimeout: limitMs,
+        ...(apiKey === undefined ? {} : { apiKey }),
+        ...(tls === undefined ? {} : { tls }),
+      }).catch((error: unknown) => error as Error);
   if (connection instanceof Error) {
     const says = `it does not answer at ${address}`;
     return expected
@@ -40,6 +43,23 @@ export async function checkTemporal(target: TemporalTarget, expected: boolean): 
   } finally {
     await connection.close();
   }
+}
+
+/** Asked first: a client of Temporal tries for its whole time where nobody listens. */
+async function isListening(address: string): Promise<boolean> {
+  const colon = address.lastIndexOf(':');
+  const host = address.slice(0, colon).replaceAll(/[[\]]/g, '');
+  return await new Promise((resolve) => {
+    const socket = connect({ host, port: Number(address.slice(colon + 1)), timeout: limitMs });
+    const settle = (listens: boolean): void => {
+      socket.destroy();
+      resolve(listens);
+    };
+    socket
+      .once('connect', () => settle(true))
+      .once('error', () => settle(false))
+      .once('timeout', () => settle(false));
+  });
 }
 
 async function checkAttributes(

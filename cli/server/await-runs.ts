@@ -52,7 +52,7 @@ export async function awaitRuns(api: ApiClient, request: AwaitRequest): Promise<
       const leftSeconds = (deadline - performance.now()) / 1_000;
       if (isDone() || allWait() || leftSeconds <= 0) stop.abort();
       if (isFinal(run.status)) return;
-      wait = Math.max(0, Math.min(waitSeconds, leftSeconds));
+      wait = Math.max(0, Math.ceil(Math.min(waitSeconds, leftSeconds) * 10) / 10);
     }
   };
   try {

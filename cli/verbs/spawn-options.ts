@@ -45,7 +45,8 @@ export function spawnOptions(yargs: Argv<CommonOptions>): Argv<SpawnOptions> {
 /** The body of `POST /api/runs`; the server checks what it says. */
 export async function spawnRequest(options: SpawnOptions, world: World): Promise<Record<string, unknown>> {
   const request = {
-    task: options.task === '-' ? await readTask(world) : options.task,
+    // The parser hands `-` on as an empty text.
+    task: options.task === '-' || options.task === '' ? await readTask(world) : options.task,
     model: options.model,
     serviceClass: options.class,
     system: options.system,
@@ -73,6 +74,8 @@ function namesOf(text: string | undefined): string[] | undefined {
 const maxTaskBytes = 1_048_576;
 
 async function readTask({ stdin }: World): Promise<string> {
+  if (stdin.isTTY === true)
+    throw new CommandFault('the task is empty; write it, or pipe it in with -', exitCodes.usage);
   const chunks: Buffer[] = [];
   let bytes = 0;
   for await (const chunk of stdin) {

@@ -13,6 +13,8 @@ export interface RunOptions {
   readonly environment?: Readonly<Record<string, string>>;
   readonly stdin?: string;
   readonly cwd?: string;
+  /** For Node itself. */
+  readonly nodeArguments?: readonly string[];
   /** Told what it has written to standard output so far. */
   readonly onOutput?: (stdout: string, signal: (name: NodeJS.Signals) => void) => void;
 }
@@ -21,11 +23,15 @@ export const root = resolve(import.meta.dirname, '..', '..');
 
 export async function runFermata(words: readonly string[], options: RunOptions = {}): Promise<Ended> {
   const ours = Object.entries(process.env).filter(([name]) => !/^(FERMATA|TEMPORAL)_/.test(name));
-  const child = spawn(process.execPath, [join(root, 'bin', 'fermata.mjs'), ...words], {
-    cwd: options.cwd ?? root,
-    env: { ...Object.fromEntries(ours), ...options.environment },
-    stdio: ['pipe', 'pipe', 'pipe'],
-  });
+  const child = spawn(
+    process.execPath,
+    [...(options.nodeArguments ?? []), join(root, 'bin', 'fermata.mjs'), ...words],
+    {
+      cwd: options.cwd ?? root,
+      env: { ...Object.fromEntries(ours), ...options.environment },
+      stdio: ['pipe', 'pipe', 'pipe'],
+    },
+  );
   child.stdin.end(options.stdin ?? '');
   let stdout = '';
   let stderr = '';
