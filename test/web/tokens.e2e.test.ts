@@ -48,12 +48,17 @@ afterAll(async () => {
 });
 
 async function spawn(words: string, as: string): Promise<void> {
+  await start(`${words} ${stack.saying('done')}`, as);
+}
+
+async function start(task: string, as: string): Promise<string> {
   const response = await fetch(`${server.url}/api/runs`, {
     method: 'POST',
     headers: { 'content-type': 'application/json', authorization: `Bearer ${as}` },
-    body: JSON.stringify({ task: `${words} ${stack.saying('done')}` }),
+    body: JSON.stringify({ task }),
   });
-  expect(response.status).toBe(201);
+  if (response.status !== 201) throw new Error(await response.text());
+  return ((await response.json()) as { handle: string }).handle;
 }
 
 describe.skipIf(!hasChromium)('the page where a token is asked for', () => {
@@ -98,5 +103,19 @@ describe.skipIf(!hasChromium)('the page where a token is asked for', () => {
     await look.page.getByRole('link', { name: /Seen by all of Bob/ }).waitFor();
     expect(await look.page.getByRole('link', { name: /Of Ann/ }).count()).toBeGreaterThan(0);
     await look.close();
+  });
+
+  it('shows a turn at work to its owner, though its worker opens to the services only', async () => {
+    const held = stack.holding('the end');
+    const handle = await start(held.task, tokens.ann);
+    await held.held;
+    const { page, close } = await browser.open(`${server.url}/#/runs/${handle}`);
+    await page.getByLabel('Token').fill(tokens.ann);
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: /Model, turn 2/ }).waitFor();
+    held.release();
+    await page.getByRole('region', { name: 'Answer' }).getByText('the end').waitFor();
+    expect(await page.getByRole('heading', { name: /Model, turn 2/ }).count()).toBe(0);
+    await close();
   });
 });

@@ -67,8 +67,12 @@ function Held() {
             <tr>
               <th scope="col">Class</th>
               <th scope="col">Caller</th>
-              <th scope="col">Turns</th>
-              <th scope="col">Oldest</th>
+              <th scope="col" class="number">
+                Turns
+              </th>
+              <th scope="col" class="number">
+                Oldest
+              </th>
             </tr>
           </thead>
           <tbody>
@@ -106,8 +110,12 @@ function LiveRuns() {
                 <th scope="col">Caller</th>
                 <th scope="col">Class</th>
                 <th scope="col">Replica</th>
-                <th scope="col">Turns</th>
-                <th scope="col">Pauses</th>
+                <th scope="col" class="number">
+                Turns
+              </th>
+                <th scope="col" class="number">
+                Pauses
+              </th>
               </tr>
             </thead>
             <tbody>

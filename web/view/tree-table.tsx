@@ -12,12 +12,24 @@ export function TreeTable({ tree, current }: { readonly tree: RunTree; readonly 
           <tr>
             <th scope="col">Run</th>
             <th scope="col">Status</th>
-            <th scope="col">Turns</th>
-            <th scope="col">Tool calls</th>
-            <th scope="col">Tokens</th>
-            <th scope="col">Cached</th>
-            <th scope="col">Model time</th>
-            <th scope="col">Held</th>
+            <th scope="col" class="number">
+              Turns
+            </th>
+            <th scope="col" class="number">
+              Tool calls
+            </th>
+            <th scope="col" class="number">
+              Tokens
+            </th>
+            <th scope="col" class="number">
+              Cached
+            </th>
+            <th scope="col" class="number">
+              Model time
+            </th>
+            <th scope="col" class="number">
+              Held
+            </th>
           </tr>
         </thead>
         <tbody>
