@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import { array, assert, property, string } from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { alignColumns, count, duration, oneLine, plural, withoutControls } from '../../../cli/output/text.ts';
 
@@ -13,13 +13,10 @@ describe('columns', () => {
   });
 
   it('leave no blanks at the end of a line', () => {
-    fc.assert(
-      fc.property(
-        fc.array(fc.array(fc.string({ maxLength: 8 }), { maxLength: 4 }), { maxLength: 6 }),
-        (rows) => {
-          for (const line of alignColumns(rows)) expect(line).toBe(line.trimEnd());
-        },
-      ),
+    assert(
+      property(array(array(string({ maxLength: 8 }), { maxLength: 4 }), { maxLength: 6 }), (rows) => {
+        for (const line of alignColumns(rows)) expect(line).toBe(line.trimEnd());
+      }),
     );
   });
 });
