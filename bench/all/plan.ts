@@ -10,43 +10,49 @@ export interface Entry {
   readonly shareSeconds: number;
 }
 
-/** Seconds of each with `--quick` on 2 cores; together under half an hour. */
-const quickShares: Readonly<Record<string, number>> = {
-  scheduler: 40,
-  overhead: 210,
-  'overhead-outside': 70,
-  decide: 75,
-  idle: 110,
-  routing: 150,
-  flood: 210,
-  'flood-mcp': 150,
-  fanout: 90,
-  fairness: 150,
-  steps: 110,
-  waits: 50,
-  scale: 150,
-  durability: 110,
-  'sim-flood': 60,
+interface Share {
+  /** Seconds with `--quick` on 2 cores; together under half an hour. */
+  readonly seconds: number;
+  /** Words beside `--quick`, where its own default takes longer than its share. */
+  readonly quickWords?: readonly string[];
+}
+
+/** `flood` reads what `sim-flood` has found. */
+const shares: Readonly<Record<string, Share>> = {
+  scheduler: { seconds: 30 },
+  'scheduler-faults': { seconds: 20 },
+  'sim-flood': { seconds: 40 },
+  overhead: { seconds: 190 },
+  'overhead-outside': { seconds: 60 },
+  decide: { seconds: 60 },
+  idle: { seconds: 85 },
+  routing: { seconds: 140, quickWords: ['--lanes=6'] },
+  flood: { seconds: 270 },
+  'flood-mcp': { seconds: 210 },
+  fanout: { seconds: 105 },
+  fairness: { seconds: 150 },
+  steps: { seconds: 110 },
+  waits: { seconds: 35 },
+  'long-runs': { seconds: 60 },
+  scale: { seconds: 170 },
+  durability: { seconds: 60, quickWords: ['--kills=5'] },
 };
 
 /** Without `--quick` they take as long as they take, up to this many times their share. */
 const fullFactor = 12;
 
 /** @param names those that are wanted, in the order of the plan; absent: all. */
-export function planOf(
-  quick: boolean,
-  names: readonly string[] = Object.keys(quickShares),
-): readonly Entry[] {
-  return Object.entries(quickShares)
+export function planOf(quick: boolean, names: readonly string[] = Object.keys(shares)): readonly Entry[] {
+  return Object.entries(shares)
     .filter(([name]) => names.includes(name))
-    .map(([name, shareSeconds]): Entry => {
+    .map(([name, { seconds, quickWords = [] }]): Entry => {
       const script = name.startsWith('sim-') ? 'sim' : 'bench';
       const own = name.replace(/^sim-/, '');
       return {
         name,
         script,
-        words: quick ? [own, '--quick'] : [own],
-        shareSeconds: quick ? shareSeconds : shareSeconds * fullFactor,
+        words: quick ? [own, '--quick', ...quickWords] : [own],
+        shareSeconds: quick ? seconds : seconds * fullFactor,
       };
     });
 }

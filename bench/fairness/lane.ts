@@ -14,13 +14,18 @@ import type { Recording } from '../sim/recorder.ts';
 import type { Load } from '../sim/workload.ts';
 import { startGateway, type GatewayConfig } from '../site/gateway.ts';
 import { replicasOf, startSimulatedPool, type PoolEngine } from '../site/simulated-pool.ts';
-import type { Times } from './plan.ts';
 
 export interface LanePlan {
   readonly name: string;
   readonly replicas: readonly Partial<EngineConfig>[];
   readonly loads: readonly Load[];
   readonly gateway: 'sglang-router' | Pick<Required<GatewayConfig>, 'policy' | 'callers'>;
+}
+
+/** A warm-up that is not counted, then the time that is. */
+export interface Times {
+  readonly warmUpMs: number;
+  readonly windowMs: number;
 }
 
 export interface LaneFound {

@@ -1,11 +1,12 @@
 /**
  * The callers, how long they are watched, and the limits. The questions are those of bench/sim/fairness.ts, asked
- * in real time over the proxy; there are fewer agents, and more engines before the light caller, so that a window
- * of minutes has enough runs of it to tell a 95th percentile. Pure.
+ * in real time over the proxy. There are more engines before the light caller, so that a window of minutes has
+ * enough runs of it to tell a 95th percentile, and half of the agents that share tokens, before one engine: as many
+ * contexts fit into an engine as there. Pure.
  */
 import { agents, memoryFor } from '../sim/scenarios.ts';
 import type { ClosedLoad, Load } from '../sim/workload.ts';
-import type { LanePlan } from './lane.ts';
+import type { LanePlan, Times } from './lane.ts';
 
 export interface FairnessPlan {
   readonly repeats: number;
@@ -15,19 +16,14 @@ export interface FairnessPlan {
   readonly shares: Times;
 }
 
-export interface Times {
-  readonly warmUpMs: number;
-  readonly windowMs: number;
-}
-
 /** @param quick shortens windows and runs repeats side by side; callers and bars stay. */
 export function planOf(quick: boolean): FairnessPlan {
   return quick
     ? {
         repeats: 3,
         lanes: 3,
-        beside: { warmUpMs: 12_000, windowMs: 60_000 },
-        shares: { warmUpMs: 20_000, windowMs: 40_000 },
+        beside: { warmUpMs: 10_000, windowMs: 50_000 },
+        shares: { warmUpMs: 15_000, windowMs: 35_000 },
       }
     : {
         repeats: 3,
@@ -78,7 +74,7 @@ export function shareLanes(): readonly (LanePlan & { readonly name: ShareArm })[
   return shareArms.map((name) => ({
     name,
     loads: backlogged,
-    replicas: memoryFor(0.1, backlogged),
+    replicas: memoryFor(0.1, backlogged, 1),
     gateway: name === 'sglang-router' ? 'sglang-router' : { policy: { fairness: name }, callers },
   }));
 }

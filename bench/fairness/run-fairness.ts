@@ -8,8 +8,8 @@ import { publish } from '../bars.ts';
 import { seedsOf } from '../flood/plan.ts';
 import { writePlot } from '../plots/write-plot.ts';
 import { makeWorkDir, toolsDir, withoutSettings } from '../site/work-dir.ts';
-import { runLanes, type LaneFound, type LanePlan } from './lane.ts';
-import { planOf, shareLanes, waitLanes, type FairnessPlan, type Times } from './plan.ts';
+import { runLanes, type LaneFound, type LanePlan, type Times } from './lane.ts';
+import { planOf, shareLanes, waitLanes, type FairnessPlan } from './plan.ts';
 import {
   fairnessBars,
   fairnessChart,

@@ -30,7 +30,7 @@ export function planOf(quick: boolean): FanoutPlan {
     },
     load,
     width: 16,
-    sequentialRuns: quick ? 2 : 16,
+    sequentialRuns: quick ? 1 : 16,
     repeats: 3,
   };
 }

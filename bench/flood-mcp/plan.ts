@@ -19,8 +19,8 @@ export function planOf(quick: boolean): FloodMcpPlan {
       about: '48 batch and 4 interactive sub-agents, memory for half of their contexts',
       loads,
       replicas: memoryFor(0.5, loads),
-      warmUpMs: quick ? 25_000 : 45_000,
-      windowMs: quick ? 45_000 : 180_000,
+      warmUpMs: quick ? 20_000 : 45_000,
+      windowMs: quick ? 35_000 : 180_000,
     },
   };
 }

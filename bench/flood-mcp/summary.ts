@@ -2,7 +2,7 @@
 import { bar, spreadBar, type Bar } from '../bars.ts';
 import { ratioOver, spreadText } from '../overhead/statistics.ts';
 import type { ChartSpec } from '../plots/chart.ts';
-import { rateOverTime } from '../plots/series.ts';
+import { floodOverTime } from '../plots/flood-over-time.ts';
 import type { MetricName } from '../sim/measure.ts';
 import { spreadOf, type Spread } from '../sim/statistics.ts';
 import { alignedTable } from '../sim/table.ts';
@@ -92,18 +92,14 @@ export function floodMcpChart(
   serviceClass: 'interactive' | 'batch',
   note: string,
 ): ChartSpec {
-  const endMs = scenario.warmUpMs + scenario.windowMs;
-  return {
+  return floodOverTime({
     title: `Flood through MCP: ${serviceClass} runs a minute`,
     note,
-    x: { label: 'seconds after the start' },
-    y: { label: 'runs/min, over the last 20 s' },
-    series: sides.flatMap((side) => {
+    endMs: scenario.warmUpMs + scenario.windowMs,
+    arms: sides.flatMap((side) => {
       const [first] = windowsOf(repeats, side);
       const name = side === 'fermata' ? 'sub-agents of fermata' : 'bare loops, SGLang router';
-      return first === undefined
-        ? []
-        : [rateOverTime(name, first.endedAtMs[serviceClass], { endMs, windowMs: 20_000, stepMs: 2_000 })];
+      return first === undefined ? [] : [{ name, endedAtMs: first.endedAtMs[serviceClass] }];
     }),
-  };
+  });
 }

@@ -20,8 +20,9 @@ export interface FloodMcpWindow {
   /** When runs ended, in ms after the start of the agents, warm-up included. */
   readonly endedAtMs: { readonly interactive: readonly number[]; readonly batch: readonly number[] };
   readonly faults: readonly string[];
-  /** Processors that its processes took over the counted time; null: it cannot be told. */
+  /** Processors that its processes took over the counted time, together and each; null: it cannot be told. */
   readonly cores: number | null;
+  readonly coresOf: Readonly<Record<string, number | null>>;
 }
 
 export interface FloodMcpRepeat {
@@ -67,9 +68,8 @@ async function watch(
   const found = crews.map((crew) => crew.stop());
   const windows = sides.map(({ name, version }, index): FloodMcpWindow => {
     const runs = upTo(found[index]?.runs ?? [], endMs);
-    const ms = Object.entries(used)
-      .filter(([process]) => process.startsWith(`${name}: `))
-      .reduce((sum, [, one]) => sum + (one ?? Number.NaN), 0);
+    const own = Object.entries(used).filter(([process]) => process.startsWith(`${name}: `));
+    const ms = own.reduce((sum, [, one]) => sum + (one ?? Number.NaN), 0);
     return {
       side: name,
       version,
@@ -78,6 +78,12 @@ async function watch(
       endedAtMs: { interactive: endsOf(runs, 'interactive'), batch: endsOf(runs, 'batch') },
       faults: found[index]?.faults ?? [],
       cores: Number.isFinite(ms) ? ms / (toMs - fromMs) : null,
+      coresOf: Object.fromEntries(
+        own.map(([process, one]) => [
+          process.slice(name.length + 2),
+          one === null ? null : one / (toMs - fromMs),
+        ]),
+      ),
     };
   });
   const machineMs = used[machineName] ?? null;

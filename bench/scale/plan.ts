@@ -35,9 +35,9 @@ export function planOf(quick: boolean): ScalePlan {
   if (!quick) return full;
   return {
     ...full,
-    proxies: { ...full.proxies, warmUpMs: 500, windowMs: 1_500 },
-    workers: { ...full.workers, stepsPerRun: 8 },
-    awaiting: { ...full.awaiting, stepsPerRun: 1, wavesCompared: 3 },
+    proxies: { ...full.proxies, warmUpMs: 500, windowMs: 1_200 },
+    workers: { runs: 50, stepsPerRun: 8 },
+    awaiting: { ...full.awaiting, stepsPerRun: 1, wavesCompared: 2 },
   };
 }
 

@@ -2,6 +2,7 @@
  * The two ways that sub-agents' work is carried out, each over engines and a tool server of its own: fermata
  * whole, driven through MCP, and bare loops through SGLang's router.
  */
+import { setMaxListeners } from 'node:events';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { closeInReverse, type Closable } from '../../cli/close-in-reverse.ts';
@@ -122,6 +123,8 @@ export async function startBareSide(
     parts.push(router);
     const dispatcher = loopDispatcher();
     const stopping = new AbortController();
+    // Every request and every call of 52 loops listens to it.
+    setMaxListeners(0, stopping.signal);
     parts.push({
       close: async () => {
         stopping.abort();
