@@ -7,6 +7,7 @@ import { requireServiceToken } from '../auth/access.ts';
 import { logSerializers } from '../auth/log-serializers.ts';
 import { parseSettings } from '../contracts/settings.ts';
 import { serveStdio } from '../mcp-server/stdio.ts';
+import { openConfigFile } from './read-config.ts';
 import { readTemporalTarget } from './temporal-target.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -16,6 +17,9 @@ export async function mcp(forms: 'on' | 'off', environment: Environment): Promis
   const settings = parseSettings(environment);
   requireServiceToken(settings);
   const { host, ports, taskQueue, proxyUrl, logLevel, token } = settings;
+  const logger = pino({ level: logLevel, serializers: logSerializers }, destination(2));
+  // For the limits of callers.
+  const live = await openConfigFile(settings.configPath, logger);
   const server = serveStdio(
     {
       temporal: readTemporalTarget(environment) ?? {
@@ -24,19 +28,18 @@ export async function mcp(forms: 'on' | 'off', environment: Environment): Promis
       },
       taskQueue,
       maxRunning: settings.maxRunning,
+      callers: () => live?.current().callers ?? {},
       proxyUrl: proxyUrl ?? `http://${host}:${ports.proxy}`,
       token,
     },
-    {
-      logger: pino({ level: logLevel, serializers: logSerializers }, destination(2)),
-      forms,
-    },
+    { logger, forms },
   );
   const signalled = new Promise<void>((resolve) => {
     process.once('SIGINT', resolve);
     process.once('SIGTERM', resolve);
   });
   await Promise.race([server.closed, signalled]);
+  live?.close();
   await server.close();
   return 0;
 }

@@ -20,6 +20,7 @@ import {
   openCode,
   qwenCode,
 } from './pinned-clients.ts';
+import * as examples from './examples.ts';
 import type { FleetClient } from './fleet-clients.ts';
 import * as fleets from './fleet-clients.ts';
 import { driveFleet } from './fleet.ts';
@@ -146,6 +147,33 @@ function ofPython(name: string, packages: Readonly<Record<string, string>>): Sce
   };
 }
 
+/** An agent of `examples/`, with the packages that it pins itself. */
+function ofAgentExample(name: string): Scenario {
+  return {
+    name: `examples-${name}`,
+    group: 'examples',
+    packages: examples.exampleDependencies(name),
+    install: async (options) => await examples.installedExample(name, options),
+    drive: async (folder, { stack, ...rest }) =>
+      await examples.driveAgentExample({
+        name,
+        folder,
+        proxyUrl: stack.proxyUrl,
+        token: stack.token,
+        model: simulatedModel,
+        log: stack.log,
+        ...rest,
+      }),
+  };
+}
+
+/** The file of `examples/clients` for a client. */
+function ofClientExample(client: PinnedClient, file: examples.ClientFile): Scenario {
+  const drive: Drive = async (program, { stack, ...rest }) =>
+    await examples.driveClientExample({ client: file, program, ...stack, ...rest });
+  return { ...ofClient(client, '', drive), name: `examples-${client.name}`, group: 'examples' };
+}
+
 export const scenarios: readonly Scenario[] = [
   ofClient(
     claudeCode,
@@ -224,6 +252,13 @@ export const scenarios: readonly Scenario[] = [
   ofPython('langchain-python', { 'langchain-openai': '1.7.4' }),
   ofPython('openai-agents', { 'openai-agents': '0.24.0' }),
   ofPython('pydantic-ai', { 'pydantic-ai-slim[openai]': '2.68.0' }),
+  ofAgentExample('openai-agents'),
+  ofAgentExample('langgraph'),
+  ofAgentExample('vercel-ai'),
+  ofClientExample(claudeCode, examples.clientFiles.claudeCode),
+  ofClientExample(codex, examples.clientFiles.codex),
+  ofClientExample(openCode, examples.clientFiles.openCode),
+  ofClientExample(geminiCli, examples.clientFiles.geminiCli),
   { ...ofPython('llamaindex', { 'llama-index-llms-openai-like': '0.8.1' }), onlyNamed: true },
 ];
 

@@ -110,7 +110,7 @@ describe('a configuration file that is changed under load', () => {
   it('limits the runs that a caller may have at work', async () => {
     const inForce = async (): Promise<boolean> => (await configView()).config?.callers['*']?.maxRunning === 1;
     await changeUntil({ ...written(), callers: { '*': { maxRunning: 1 } } }, inForce);
-    const waits = '[[sim {"calls":[{"name":"web__wait","arguments":{"milliseconds":600000}}]}]]';
+    const waits = '[[sim {"calls":[{"tool":"web__wait","arguments":{"milliseconds":600000}}]}]]';
     const { handle } = await stack.client.call('spawn', { task: `One. ${waits}` });
     await expect(stack.client.call('spawn', { task: `Two. ${waits}` })).rejects.toThrow(
       'you have 1 runs at work',
@@ -124,7 +124,7 @@ describe('a configuration file that is changed under load', () => {
 
   it('lets a tool call in flight end on a server that is removed, and offers one that is added', async () => {
     const task =
-      '[[sim {"calls":[{"name":"web__wait","arguments":{"milliseconds":4000}}],"answer":"All done."}]]';
+      '[[sim {"calls":[{"tool":"web__wait","arguments":{"milliseconds":4000}}],"answer":"All done."}]]';
     const { handle } = await stack.client.call('spawn', { task });
     await stack.tools.waitFor((calls) => calls.running > 0);
     await changeUntil(
