@@ -31,7 +31,11 @@ export interface Arm {
   readonly name: string;
   /** The policy of `npm run sim` that it is, or is nearest to; null: none. */
   readonly policy: string | null;
-  readonly rival: boolean;
+  /**
+   * `router`: one that sends at once, as it is shipped; the bars are over the best of these. `programs`: one
+   * that schedules agent programs and was told all about them; the bars ask to be ahead of it.
+   */
+  readonly kind: 'router' | 'programs' | 'fermata';
   /** Whose names the engines' metrics have: those that the arm can read. */
   readonly dialect: 'vllm' | 'sglang';
   /** How the agents say who they are. */
@@ -43,7 +47,7 @@ function rival(name: string, start: StartRival, dialect: Arm['dialect'], policy:
   return {
     name,
     policy: policy === 'cache_aware' ? 'cache-aware' : 'round-robin',
-    rival: true,
+    kind: 'router',
     dialect,
     agents: { named: false },
     start: async (engines, _scenario, deps) => {
@@ -57,7 +61,7 @@ function fermata(name: string, admission: 'residency' | 'engine-load'): Arm {
   return {
     name,
     policy: admission,
-    rival: false,
+    kind: 'fermata',
     dialect: 'vllm',
     agents: { named: true },
     start: async (engines, _scenario, deps) => {
@@ -78,7 +82,7 @@ function fermata(name: string, admission: 'residency' | 'engine-load'): Arm {
 const programs: Arm = {
   name: 'vllm-router-programs',
   policy: null,
-  rival: true,
+  kind: 'programs',
   dialect: 'vllm',
   agents: { named: false, runFields: programFields },
   start: async (engines, { replicas }, deps) => {

@@ -9,6 +9,8 @@ import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { bar, publish, type Bar } from '../bars.ts';
 import { SetupFault } from '../../cli/setup/setup-fault.ts';
+import { floodOverTime } from '../plots/flood-over-time.ts';
+import { writePlot } from '../plots/write-plot.ts';
 import { makeWorkDir, toolsDir, withoutSettings } from '../site/work-dir.ts';
 import { boundLines } from '../sim/flood-bars.ts';
 import type { Comparison } from '../sim/compare.ts';
@@ -19,6 +21,7 @@ import { planOf, seedsOf, type FloodPlan } from './plan.ts';
 import { agreementLines, agreementOf, rankedOf, rankingBars, type Agreement } from './ranking.ts';
 import { bestLines, comparisonOf, failureLines, floodBars, identityOf } from './summary.ts';
 import { sweep, type SweepFound } from './sweep.ts';
+import type { WindowFound } from './window.ts';
 
 /** @throws SetupFault that names the arms there are. */
 export function chosenArms(known: readonly Arm[], names: readonly string[] | null): readonly Arm[] {
@@ -35,6 +38,8 @@ export interface FloodRun {
   readonly packages: Readonly<Record<string, string>>;
   readonly details: Readonly<Record<string, unknown>>;
   readonly text: string;
+  /** When the runs of each window ended, in ms after the start. */
+  readonly series?: readonly Pick<WindowFound, 'arm' | 'seed' | 'endedAtMs'>[];
 }
 
 const simResult = resolve(import.meta.dirname, '..', 'results', 'sim-flood.json');
@@ -75,13 +80,15 @@ export function summaryOf(
 ): FloodRun {
   const { scenario } = plan;
   const comparison = comparisonOf(scenario, seeds, windows);
-  const rivals = arms.filter((arm) => arm.rival).map(({ name }) => name);
+  const namesOf = (kind: Arm['kind']): string[] =>
+    arms.filter((arm) => arm.kind === kind).map(({ name }) => name);
+  const [routers, schedulers] = [namesOf('router'), namesOf('programs')];
   const identity = identityOf(windows);
   const agreement = rankedLike(simReport, comparison, arms);
   const simulated = plan.engine === 'simulated';
-  const who = { arm: residency.name, base: sglangRouter.name, rivals };
+  const sides = { arm: residency.name, base: sglangRouter.name, routers, schedulers };
   const bars = [
-    ...(simulated ? floodBars(comparison, who) : []),
+    ...(simulated ? floodBars(comparison, sides) : []),
     ...(simulated ? [bar(`${scenario.name} replies that differ`, identity.wrongReplies, '=', 0)] : []),
     ...rankingBars(scenario.name, agreement),
   ];
@@ -90,7 +97,10 @@ export function summaryOf(
     comparisonTable(comparison),
     `Median of ${seeds.length} repeats (lowest-highest).`,
     ...(simulated ? boundLines(comparison) : []),
-    ...bestLines(comparison, residency.name, rivals),
+    'of the routers:',
+    ...bestLines(comparison, residency.name, routers),
+    'of all rivals:',
+    ...bestLines(comparison, residency.name, [...routers, ...schedulers]),
     ...(agreement === null
       ? ['not compared with the simulation: `npm run sim -- flood` writes what is missing']
       : agreementLines(agreement)),
@@ -116,6 +126,7 @@ export function summaryOf(
       failures: windows.map(({ arm, seed, failures }) => ({ arm, seed, ...failures })),
     },
     text: lines.join('\n'),
+    series: windows.map(({ arm, seed, endedAtMs }) => ({ arm, seed, endedAtMs })),
   };
 }
 
@@ -129,6 +140,20 @@ function rankedLike(simReport: unknown, comparison: Comparison, arms: readonly A
   );
 }
 
+/** The first seed, each class a picture: `flood-interactive.svg` and `flood-batch.svg`. */
+async function drawFlood({ scenario }: FloodPlan, { series = [] }: FloodRun): Promise<void> {
+  const first = series.filter(({ seed }) => seed === series[0]?.seed);
+  for (const serviceClass of ['interactive', 'batch'] as const) {
+    const chart = floodOverTime({
+      title: `Flood: ${serviceClass} runs a minute`,
+      note: `${scenario.about}; ${new Date().toISOString().slice(0, 10)}`,
+      endMs: scenario.warmUpMs + scenario.windowMs,
+      arms: first.map(({ arm, endedAtMs }) => ({ name: arm, endedAtMs: endedAtMs[serviceClass] })),
+    });
+    await writePlot(`${scenario.name}-${serviceClass}`, chart);
+  }
+}
+
 /** @returns the exit code. */
 export async function runFloodBench(options: FloodOptions): Promise<0 | 1> {
   const startedMs = performance.now();
@@ -137,6 +162,7 @@ export async function runFloodBench(options: FloodOptions): Promise<0 | 1> {
     process.stderr.write(`${line}\n`),
   );
   process.stdout.write(`\n${run.text}\n\n`);
+  await drawFlood(plan, run);
   const seconds = Math.round((performance.now() - startedMs) / 1_000);
   return await publish(plan.scenario.name, run.bars, {
     packages: run.packages,

@@ -70,39 +70,52 @@ export function bestOf(
   return bestArm({ ...comparison, results }, metric, better)?.arm;
 }
 
+export interface Sides {
+  readonly arm: string;
+  /** The router that the bars are set over. */
+  readonly base: string;
+  /** All routers, as they are shipped. */
+  readonly routers: readonly string[];
+  /** Rivals that schedule agent programs themselves. */
+  readonly schedulers: readonly string[];
+}
+
 /**
- * Each goal over the router that the bars are set over, and over whichever rival is best in it; and the share of
- * what memory allows.
+ * Each goal over the router that the bars are set over, and over whichever router is best in it; whether every
+ * rival that schedules is behind in each; and the share of what memory allows.
  */
-export function floodBars(
-  comparison: Comparison,
-  { arm, base, rivals }: { readonly arm: string; readonly base: string; readonly rivals: readonly string[] },
-): Bar[] {
+export function floodBars(comparison: Comparison, { arm, base, routers, schedulers }: Sides): Bar[] {
   const name = comparison.scenario.name;
   const over = floodGoals.map(({ words, metric, op, limit }) =>
     spreadBar(`${name} ${words} over ${base}`, ratioSpread(comparison, arm, base, metric), op, limit),
   );
   const overBest = floodGoals.map(({ words, metric, better, op, limit }) => {
-    const best = bestOf(comparison, rivals, metric, better);
-    const title = `${name} ${words} over the best rival`;
+    const best = bestOf(comparison, routers, metric, better);
+    const title = `${name} ${words} over the best router`;
     if (best === undefined) return bar(title, null, op, limit);
     return spreadBar(title, ratioSpread(comparison, arm, best, metric), op, limit);
   });
+  const ahead = schedulers.flatMap((scheduler) =>
+    floodGoals.map(({ words, metric, op }) =>
+      spreadBar(`${name} ${words} over ${scheduler}`, ratioSpread(comparison, arm, scheduler, metric), op, 1),
+    ),
+  );
   return [
     ...over,
     ...overBest,
+    ...ahead,
     bar(`${name} share of the memory bound`, shareOfBound(comparison, arm), '>=', 0.85),
   ];
 }
 
-/** Which rival each bar over the best is over, and by how much. */
+/** Which arm is best of these in each goal, and how far off it is. */
 export function bestLines(comparison: Comparison, arm: string, rivals: readonly string[]): string[] {
   return floodGoals.map(({ words, metric, better }) => {
     const best = bestOf(comparison, rivals, metric, better);
-    if (best === undefined) return `${words}: no rival was measured`;
+    if (best === undefined) return `${words}: none was measured`;
     const { median, lowest, highest } = ratioSpread(comparison, arm, best, metric);
     const text = [median, lowest, highest].map((value) => value?.toFixed(2) ?? '-');
-    return `${words}: the best rival is ${best}; ${arm} over it ${text[0]} (${text[1]}..${text[2]})`;
+    return `${words}: the best is ${best}; ${arm} over it ${text[0]} (${text[1]}..${text[2]})`;
   });
 }
 

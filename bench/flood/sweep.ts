@@ -36,7 +36,7 @@ export async function sweep(plan: SweepPlan, site: WindowSite): Promise<SweepFou
         found.push(await runWindow(arm, seed, plan, site));
         progressOf(site.progress, found.at(-1), left);
       } catch (error) {
-        if (!(error instanceof SetupFault) || !arm.rival) {
+        if (!(error instanceof SetupFault) || arm.kind === 'fermata') {
           queue.length = 0;
           throw error;
         }

@@ -57,7 +57,7 @@ export function routingSummary(
   { windows, notRun }: SweepFound,
 ): FloodRun {
   const comparison = comparisonOf(scenario, seeds, windows);
-  const rivals = arms.filter((arm) => arm.rival).map(({ name }) => name);
+  const rivals = arms.filter((arm) => arm.kind === 'router').map(({ name }) => name);
   const identity = identityOf(windows);
   return {
     bars: [

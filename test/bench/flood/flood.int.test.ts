@@ -31,7 +31,7 @@ const plan = {
 const direct: Arm = {
   name: 'direct',
   policy: 'cache-aware',
-  rival: true,
+  kind: 'router',
   dialect: 'sglang',
   agents: { named: false },
   start: async (engines) => ({
@@ -87,13 +87,13 @@ describe('a few seconds of the flood', () => {
     expect(details['identity']).toMatchObject({ wrongReplies: 0, different: 0 });
     expect(packages).toEqual({ direct: '1.2.3' });
     expect(
-      bars.find(({ name }) => name === 'flood interactive runs/min over the best rival')?.value,
+      bars.find(({ name }) => name === 'flood interactive runs/min over the best router')?.value,
     ).not.toBe(undefined);
   }, 60_000);
 
   it('end at once when fermata itself cannot be had', async () => {
     const { site } = await siteOf();
-    const broken: Arm = { ...missing, name: 'residency', rival: false };
+    const broken: Arm = { ...missing, name: 'residency', kind: 'fermata' };
     await expect(sweep({ ...plan, arms: [broken, direct], seeds: [5, 6], lanes: 1 }, site)).rejects.toThrow(
       'cannot be had here',
     );

@@ -25,24 +25,28 @@ const windows = [
   ...seeds.map((seed) => windowOf('sglang-router', seed, rates(8, 90, 30_000))),
   // Faster at one thing only, so the best rival is another one for each goal.
   ...seeds.map((seed) => windowOf('smg', seed, rates(5, 100, 28_000))),
+  ...seeds.map((seed) => windowOf('programs', seed, rates(16, 80, 14_000))),
   ...seeds.map((seed, index) => windowOf('residency', seed, rates(32 + index, 150, 7_000))),
 ];
-const rivals = ['sglang-router', 'smg'];
+const routers = ['sglang-router', 'smg'];
 const comparison = comparisonOf(plan.scenario, seeds, windows);
-const who = { arm: 'residency', base: 'sglang-router', rivals };
+const who = { arm: 'residency', base: 'sglang-router', routers, schedulers: ['programs'] };
 
 describe('the bars of the flood', () => {
-  it('are over the router they name, and over the rival that is best in each', () => {
-    expect(floodBars(comparison, who).slice(0, 6).map(barLine)).toEqual([
+  it('are over the router they name, over the one that is best in each, and over what schedules', () => {
+    expect(floodBars(comparison, who).slice(0, 9).map(barLine)).toEqual([
       'bar flood interactive runs/min over sglang-router: 4.125 (>= 3) ok',
       'bar flood batch runs/min over sglang-router: 1.667 (>= 1.3) ok',
       'bar flood interactive p50 over sglang-router: 0.2333 (<= 0.4) ok',
-      'bar flood interactive runs/min over the best rival: 4.125 (>= 3) ok',
-      'bar flood batch runs/min over the best rival: 1.5 (>= 1.3) ok',
-      'bar flood interactive p50 over the best rival: 0.25 (<= 0.4) ok',
+      'bar flood interactive runs/min over the best router: 4.125 (>= 3) ok',
+      'bar flood batch runs/min over the best router: 1.5 (>= 1.3) ok',
+      'bar flood interactive p50 over the best router: 0.25 (<= 0.4) ok',
+      'bar flood interactive runs/min over programs: 2.063 (>= 1) ok',
+      'bar flood batch runs/min over programs: 1.875 (>= 1) ok',
+      'bar flood interactive p50 over programs: 0.5 (<= 1) ok',
     ]);
-    expect(bestOf(comparison, rivals, 'batchRunsPerMinute', 'highest')).toBe('smg');
-    expect(bestLines(comparison, 'residency', rivals)[1]).toContain('the best rival is smg');
+    expect(bestOf(comparison, routers, 'batchRunsPerMinute', 'highest')).toBe('smg');
+    expect(bestLines(comparison, 'residency', routers)[1]).toContain('the best is smg');
   });
 
   it('have the spread of the repeats, each against the same seed', () => {
@@ -59,10 +63,10 @@ describe('the bars of the flood', () => {
   });
 
   it('are missed where a rival could not be run, not left out', () => {
-    const alone = comparisonOf(plan.scenario, seeds, windows.slice(6));
+    const alone = comparisonOf(plan.scenario, seeds, windows.slice(9));
     const bars = floodBars(alone, who);
-    expect(bars).toHaveLength(7);
-    expect(bars.slice(0, 6).map(({ value }) => value)).toEqual([null, null, null, null, null, null]);
+    expect(bars).toHaveLength(10);
+    expect(bars.slice(0, 9).every(({ value }) => value === null)).toBe(true);
   });
 
   it('ask for the share of what memory allows', () => {
