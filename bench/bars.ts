@@ -1,7 +1,8 @@
 /**
  * Bars: what every command that measures against a limit prints, writes and exits with. One line a bar,
  * `bar <name>: <value> (<op> <limit>) ok|missed`, the same in `bench/results/NAME.json` beside what one
- * must know to read it, and exit code 1 if one is missed. This file measures nothing itself.
+ * must know to read it and in `NAME.md` as a table, and exit code 1 if one is missed. This file measures
+ * nothing itself.
  */
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { cpus } from 'node:os';
@@ -109,6 +110,36 @@ export function reportOf(
   };
 }
 
+/** What a bar is measured at, in a cell of a table: its value, its spread, its limit and the verdict. */
+export function barCells(one: Bar): readonly [value: string, spread: string, limit: string, verdict: string] {
+  const { lowest = null, highest = null } = one.spread ?? {};
+  const short = (value: number): string =>
+    String(Number.isInteger(value) ? value : Number(value.toPrecision(4)));
+  return [
+    printedValue(one),
+    lowest === null || highest === null ? '' : `${short(lowest)}..${short(highest)}`,
+    `${one.op} ${one.limit}`,
+    isMet(one) ? 'ok' : '**missed**',
+  ];
+}
+
+/** A row of a Markdown table. */
+export function markdownRow(cells: readonly string[]): string {
+  return `| ${cells.map((cell) => cell.replaceAll('|', '\\|').replaceAll('\n', ' ')).join(' | ')} |`;
+}
+
+/** The bars of one report for people. */
+export function markdownOf({ name, bars, context }: Report): string {
+  return [
+    `${name}: ${context.date.slice(0, 16).replace('T', ' ')}, ${context.cpus} cores, ${context.platform}, Node ${context.node}`,
+    '',
+    '| bar | value | lowest..highest | limit | |',
+    '|---|---:|---:|---:|---|',
+    ...bars.map((one) => markdownRow([one.name, ...barCells(one)])),
+    '',
+  ].join('\n');
+}
+
 const manifestSchema = z.object({
   dependencies: z.record(z.string(), z.string()).default({}),
   devDependencies: z.record(z.string(), z.string()).default({}),
@@ -138,7 +169,7 @@ export interface PublishOptions {
 }
 
 /**
- * Prints one line a bar and writes `NAME.json`; the caller exits with what it resolves to.
+ * Prints one line a bar and writes `NAME.json` and `NAME.md`; the caller exits with what it resolves to.
  * @throws RangeError when `name` is not a plain file name, or two bars share a name.
  */
 export async function publish(
@@ -158,5 +189,6 @@ export async function publish(
   await mkdir(directory, { recursive: true });
   const report = reportOf(name, bars, await currentContext(options.packages), options.details);
   await writeFile(join(directory, `${name}.json`), `${JSON.stringify(report, null, 2)}\n`);
+  await writeFile(join(directory, `${name}.md`), markdownOf(report));
   return exitCodeOf(bars);
 }

@@ -61,13 +61,15 @@ export async function runAll(plan: readonly Entry[], options: AllOptions): Promi
     minutes: (performance.now() - startedMs) / 60_000,
   });
   options.print(`${table}\n`);
-  await writeFile(join(resultsDir, 'all.md'), table);
-  return await publish('all', outcomes.flatMap(barsOf), {
+  const code = await publish('all', outcomes.flatMap(barsOf), {
     directory: resultsDir,
     print: () => {},
     packages: rivalVersions(outcomes, context.packages),
     details: { outcomes: outcomes.map(({ name, seconds, fault }) => ({ name, seconds, fault })) },
   });
+  // In place of the plain one: it says which command each row is of.
+  await writeFile(join(resultsDir, 'all.md'), table);
+  return code;
 }
 
 function verdictOf(outcome: EntryOutcome): string {

@@ -1,6 +1,5 @@
 /** All bars of all benchmarks as one table for people, in Markdown. Pure. */
-import { bar, barLine, type Bar } from '../bars.ts';
-import type { Spread } from '../sim/statistics.ts';
+import { bar, barCells, markdownRow, type Bar } from '../bars.ts';
 import { commandOf, type Entry } from './plan.ts';
 import type { EntryOutcome } from './run-entry.ts';
 
@@ -56,29 +55,7 @@ export function markdownTable(
 }
 
 function rowOf(one: Bar, { fault, seconds }: EntryOutcome, command: string): string {
-  const line = barLine(one);
-  const value = fault === null ? (/: (\S.*) \([<>=]+ /.exec(line)?.[1] ?? '') : escaped(fault);
-  const verdict = line.endsWith(' ok') ? 'ok' : '**missed**';
-  const cells = [
-    one.name,
-    value,
-    spreadOf(one.spread),
-    fault === null ? `${one.op} ${one.limit}` : '',
-    verdict,
-    `${command} (${seconds.toFixed(0)} s)`,
-  ];
-  return `| ${cells.map((cell, index) => (index === 0 ? escaped(cell) : cell)).join(' | ')} |`;
-}
-
-function spreadOf(spread: Spread | undefined): string {
-  const { lowest = null, highest = null } = spread ?? {};
-  return lowest === null || highest === null ? '' : `${short(lowest)}..${short(highest)}`;
-}
-
-function short(value: number): string {
-  return String(Number.isInteger(value) ? value : Number(value.toPrecision(4)));
-}
-
-function escaped(text: string): string {
-  return text.replaceAll('|', '\\|').replaceAll('\n', ' ');
+  const [value, spread, limit, verdict] = barCells(one);
+  const measured = fault === null ? [value, spread, limit] : [fault, '', ''];
+  return markdownRow([one.name, ...measured, verdict, `${command} (${seconds.toFixed(0)} s)`]);
 }

@@ -3,7 +3,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { bar, barLine, exitCodeOf, isMet, publish, reportOf, spreadBar } from '../../bench/bars.ts';
+import {
+  bar,
+  barLine,
+  exitCodeOf,
+  isMet,
+  markdownOf,
+  publish,
+  reportOf,
+  spreadBar,
+} from '../../bench/bars.ts';
 import type { Bar, Operator } from '../../bench/bars.ts';
 
 const operators: readonly Operator[] = ['>=', '<=', '='];
@@ -15,6 +24,22 @@ const anyBar = fc
     fc.double({ noNaN: true, noDefaultInfinity: true }),
   )
   .map(([value, op, limit]): Bar => ({ name: 'x', value, op, limit }));
+
+it('a report for people has a row a bar, with what it was measured on', () => {
+  const bars = [
+    spreadBar('ratio', { median: 3.000_01, lowest: 2, highest: 5.123_45 }, '>=', 3),
+    bar('lost | gone', null, '=', 0),
+  ];
+  expect(markdownOf(reportOf('flood', bars, context)).split('\n')).toEqual([
+    'flood: 2026-11-29 00:00, 2 cores, x, Node v20',
+    '',
+    '| bar | value | lowest..highest | limit | |',
+    '|---|---:|---:|---:|---|',
+    '| ratio | 3 | 2..5.123 | >= 3 | ok |',
+    '| lost \\| gone | not measured |  | = 0 | **missed** |',
+    '',
+  ]);
+});
 
 describe('the line of a bar', () => {
   it.each([
