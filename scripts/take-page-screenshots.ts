@@ -131,7 +131,11 @@ async function main(): Promise<void> {
     });
     const run = await dark.newPage();
     await run.goto(`${stack.pageUrl}#/runs/${handle}`);
-    await run.getByRole('region', { name: 'Timeline' }).getByText('turn 3', { exact: true }).waitFor();
+    await run
+      .getByRole('region', { name: 'Timeline' })
+      .getByText(/^turn 3/)
+      .first()
+      .waitFor();
     await shoot(run, 'page-run.png');
   } finally {
     await browser.close();

@@ -3,6 +3,7 @@
  * itself; every call bounded. What Temporal refuses or fails to answer becomes a {@link UserFault} in
  * words; "not found" and "already started" are left to the caller, who knows what they mean.
  */
+import { setTimeout as delay } from 'node:timers/promises';
 import {
   Client,
   Connection,
@@ -77,16 +78,36 @@ export function describeTemporalFault(error: unknown, settings: TemporalSettings
  * The client's own retry waits up to 5 s between tries, also past a call's deadline. Thirty tries last
  * longer than any call; a long poll, which has no deadline, is taken up again by whoever made it.
  */
-const retry = makeGrpcRetryInterceptor({
-  delayFunction: (attempt) => Math.min(100 * 1.5 ** attempt, 1_000) * (0.8 + Math.random() * 0.4),
-  retryableDecider: (attempt, status) => attempt < 30 && isRetryableError(status),
-});
+class Retries {
+  /** `performance.now()` at which the last try that waits is made. */
+  #lastAtMs = 0;
+  #stopped = false;
+
+  readonly interceptor = makeGrpcRetryInterceptor({
+    delayFunction: (attempt) => {
+      const waitMs = Math.min(100 * 1.5 ** attempt, 1_000) * (0.8 + Math.random() * 0.4);
+      this.#lastAtMs = Math.max(this.#lastAtMs, performance.now() + waitMs);
+      return waitMs;
+    },
+    retryableDecider: (attempt, status) => !this.#stopped && attempt < 30 && isRetryableError(status),
+  });
+
+  /** Resolves when no try waits any more: one on a closed channel throws where nobody can catch it. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    const waitMs = this.#lastAtMs - performance.now();
+    if (waitMs > 0) await delay(waitMs + timerSlackMs);
+  }
+}
+
+const timerSlackMs = 20;
 
 export class TemporalLink {
   readonly settings: TemporalSettings;
   readonly client: Client;
   readonly #connection: Connection;
   readonly #callMs: number;
+  readonly #retries = new Retries();
 
   /** @param callMs milliseconds a call may take, all its retries together. */
   constructor(settings: TemporalSettings, callMs: number = defaultCallMs) {
@@ -96,7 +117,7 @@ export class TemporalLink {
       address: settings.address,
       ...(settings.apiKey === undefined ? {} : { apiKey: settings.apiKey }),
       ...(settings.tls === undefined ? {} : { tls: settings.tls }),
-      interceptors: [retry],
+      interceptors: [this.#retries.interceptor],
       // gRPC's own backoff grows to two minutes, long after Temporal is back.
       channelArgs: { 'grpc.initial_reconnect_backoff_ms': 100, 'grpc.max_reconnect_backoff_ms': 1_000 },
     });
@@ -127,6 +148,7 @@ export class TemporalLink {
   }
 
   async close(): Promise<void> {
+    await this.#retries.stop();
     await this.#connection.close();
   }
 }

@@ -76,9 +76,13 @@ async function spawn(index: number): Promise<string> {
   return body.handle;
 }
 
-/** In the page from its first moment on: the longest time between two frames, and what lies in it. */
+/**
+ * In the page from its first moment on: the longest time between two frames, and the longest that its own
+ * scripts and layout took at a time. Nothing here looks at the rows in any other way while that is
+ * measured: a test's own search through a thousand of them would be the longest of all.
+ */
 const watch = `
-  window.frames = { longest: 0, count: 0, at: 0, restart() { this.longest = 0; } };
+  window.frames = { longest: 0, count: 0, at: 0, task: 0 };
   let last = performance.now();
   const frame = (now) => {
     const ms = now - last;
@@ -88,41 +92,53 @@ const watch = `
     requestAnimationFrame(frame);
   };
   requestAnimationFrame(frame);
+  new PerformanceObserver((list) => {
+    for (const { duration } of list.getEntries()) window.frames.task = Math.max(window.frames.task, duration);
+  }).observe({ type: 'longtask', buffered: true });
 `;
 
-async function listAndScroll(
-  end: readonly string[],
-): Promise<{ longest: number; rows: number; frames: number }> {
+/** Of one look; milliseconds. */
+interface ScrollSeen {
+  readonly longest: number;
+  /** When it was, from the start of the page. */
+  readonly at: number;
+  /** The longest task of the page; 0: none took 50 ms. */
+  readonly task: number;
+  readonly count: number;
+}
+
+const afterTwoFrames = (result: string): string =>
+  `new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(() => resolve(${result}))))`;
+
+async function listAndScroll(end: readonly string[]): Promise<ScrollSeen> {
   const client = new Client({ connection });
   const look = await browser.open('about:blank');
   const { page } = look;
+  const until = async (what: string, condition: string, act: () => Promise<void>): Promise<void> => {
+    const deadline = Date.now() + showsWithinMs * 2;
+    while ((await page.evaluate(afterTwoFrames(condition))) !== true) {
+      if (Date.now() > deadline) throw new Error(`not within ${showsWithinMs * 2} ms: ${what}`);
+      await act();
+    }
+  };
   try {
     await page.addInitScript(watch);
     await page.goto(server.url);
-    const rows = page.getByRole('list', { name: 'Runs' }).getByRole('listitem');
-    await rows.first().waitFor();
+    const rows = 'document.querySelectorAll("ul.rows > li").length';
+    await until('the first rows', `${rows} > 0`, async () => {});
+    await page.mouse.move(600, 500);
     const ending = Promise.all(
       end.map(async (handle) => await client.workflow.getHandle(handle).terminate()),
     );
-    const deadline = Date.now() + showsWithinMs * 2;
-    let shown = 0;
-    while (shown < many && Date.now() < deadline) {
-      await page.mouse.wheel(0, 4_000);
-      await page.evaluate(
-        'new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))',
-      );
-      shown = await rows.count();
-    }
+    await until('all rows', `${rows} >= ${many}`, async () => await page.mouse.wheel(0, 4_000));
     await ending;
-    await page.mouse.wheel(0, -200_000);
-    await page
-      .getByText(/Failed/)
-      .nth(1)
-      .waitFor();
-    const { longest, count } = await page.evaluate<{ longest: number; count: number }>('window.frames');
+    await until('runs that have ended', 'document.querySelector(".status.Failed") !== null', async () => {
+      await page.mouse.wheel(0, -4_000);
+    });
+    const seen = await page.evaluate<ScrollSeen>('window.frames');
     await keepScreenshot(page, 'many-runs');
     expect(look.errors).toEqual([]);
-    return { longest, rows: shown, frames: count };
+    return seen;
   } finally {
     await look.close();
   }
@@ -133,10 +149,13 @@ describe.skipIf(!hasChromium)('a thousand runs', () => {
     const seen: string[] = [];
     let best = Number.POSITIVE_INFINITY;
     for (let attempt = 0; attempt < tries && best > longestFrameMs; attempt += 1) {
-      const { longest, rows, frames } = await listAndScroll(handles.slice(attempt * 20, attempt * 20 + 20));
-      expect(rows).toBeGreaterThanOrEqual(many);
-      expect(frames).toBeGreaterThan(20);
-      seen.push(`${Math.round(longest)} ms`);
+      const { longest, at, task, count } = await listAndScroll(
+        handles.slice(attempt * 20, attempt * 20 + 20),
+      );
+      expect(count).toBeGreaterThan(20);
+      seen.push(
+        `${Math.round(longest)} ms (after ${Math.round(at)} ms; longest task ${Math.round(task)} ms)`,
+      );
       best = Math.min(best, longest);
     }
     process.stderr.write(`longest frame with ${many} runs: ${seen.join(', ')}\n`);

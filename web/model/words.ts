@@ -38,12 +38,20 @@ export function bytes(value: number): string {
       : `${(value / 1_048_576).toFixed(1)} MiB`;
 }
 
+// Made once: a thousand rows show a time each.
+const timeFormat = new Intl.DateTimeFormat(undefined, {
+  hour: '2-digit',
+  minute: '2-digit',
+  second: '2-digit',
+});
+const dayFormat = new Intl.DateTimeFormat(undefined, { month: 'short', day: 'numeric' });
+
 /** The time of day; with the day when it is another one. */
 export function clock(iso: string, nowMs: number): string {
   const at = new Date(iso);
-  const time = at.toLocaleTimeString(undefined, { hour: '2-digit', minute: '2-digit', second: '2-digit' });
+  const time = timeFormat.format(at);
   if (at.toDateString() === new Date(nowMs).toDateString()) return time;
-  return `${at.toLocaleDateString(undefined, { month: 'short', day: 'numeric' })} ${time}`;
+  return `${dayFormat.format(at)} ${time}`;
 }
 
 /** Milliseconds from its start to its end, or until now. */

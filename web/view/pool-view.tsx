@@ -111,11 +111,11 @@ function LiveRuns() {
                 <th scope="col">Class</th>
                 <th scope="col">Replica</th>
                 <th scope="col" class="number">
-                Turns
-              </th>
+                  Turns
+                </th>
                 <th scope="col" class="number">
-                Pauses
-              </th>
+                  Pauses
+                </th>
               </tr>
             </thead>
             <tbody>

@@ -13,7 +13,7 @@ export function SignIn({ words }: { readonly words: string }) {
   };
   return (
     <form class="sign-in card" onSubmit={submit} aria-labelledby="sign-in-title">
-      <h2 id="sign-in-title">Token</h2>
+      <h2 id="sign-in-title">Sign in</h2>
       <p role="alert">{words}</p>
       <label>
         Token

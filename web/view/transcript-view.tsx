@@ -74,7 +74,9 @@ function Message({ entry, onWhole }: { readonly entry: TranscriptEntry; readonly
           <p>
             calls <code>{call.name}</code>
           </p>
-          <pre>{readableJson(call.arguments)}</pre>
+          <pre tabIndex={0} role="group" aria-label={`Arguments of ${call.name}`}>
+            {readableJson(call.arguments)}
+          </pre>
         </div>
       ))}
       {images.map((image, at) => (
