@@ -141,22 +141,31 @@ async function forward(
       headers: upstreamRequestHeaders(client.request.rawHeaders, credentials),
       body: request.bodyFor(replica),
     },
-    ownHeaders: (status) => ownHeaders(turn, record, status),
+    ownHeaders(status) {
+      return ownHeaders(turn, record, status);
+    },
     withholdUsage: request.withholdUsage,
-    readStream: () => request.streamReader(),
-    readBody: () => request.bodyReader(),
+    readStream: request.streamReader,
+    readBody: request.bodyReader,
     idleMs: context.pool.streamIdleMs,
-    keepBack: (status) => status === 503,
-    onFirstByte: () => {
+    keepBack: isQueueFull,
+    onFirstByte() {
       record.firstByteMs ??= context.nowMs() - turn.arrivedAtMs;
       ticket.started();
     },
-    onByte: () => ticket.progressed(),
+    onByte() {
+      ticket.progressed();
+    },
     onFinishing: remembering(context, turn, replica.id),
   });
   ticket.onAbort((reason) => relay.abort(reason));
   relay.start();
   return await relay.done;
+}
+
+/** The engine's queue may have room in a moment; nothing else is kept from the client. */
+function isQueueFull(status: number): boolean {
+  return status === 503;
 }
 
 /**

@@ -33,8 +33,8 @@ export interface TurnRequest {
   readonly repeatable?: false;
   /** Set when this request is one of ours: a 200 is answered with this instead. */
   readonly translate: ((reply: Buffer) => string) | null;
-  streamReader(): StreamReader;
-  bodyReader(): ReplyReader;
+  readonly streamReader: () => StreamReader;
+  readonly bodyReader: () => ReplyReader;
 }
 
 export interface ApiDescriptor {

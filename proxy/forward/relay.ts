@@ -84,7 +84,7 @@ const maxErrorBytes = 8 * 1024;
 export class Relay implements Dispatcher.DispatchHandler {
   readonly done: Promise<RelayResult>;
   readonly #options: RelayOptions;
-  #resolve: (result: RelayResult) => void = () => {};
+  #resolve: ((result: RelayResult) => void) | null = null;
   #ended = false;
   #controller: Dispatcher.DispatchController | null = null;
   #idleTimer: NodeJS.Timeout | null = null;
@@ -271,7 +271,7 @@ export class Relay implements Dispatcher.DispatchHandler {
     this.#ended = true;
     if (this.#idleTimer !== null) clearTimeout(this.#idleTimer);
     this.#options.client.onGone(() => {});
-    this.#resolve(result);
+    this.#resolve?.(result);
   }
 
   #facts(): ReplyFacts {

@@ -23,14 +23,13 @@ export function identifyRun(
   drawRun: () => RunName,
   nowMs: number,
 ): IdentifiedRun {
-  const named = (name: RunName, by: IdentifiedRun['by']): IdentifiedRun => ({
-    run: scopedRun(headers, name),
-    name,
-    by,
-  });
-  if (headers.run !== null) return named(headers.run, 'header');
-  if (headers.sessionRun !== null) return named(headers.sessionRun, 'session');
+  if (headers.run !== null) return named(headers, headers.run, 'header');
+  if (headers.sessionRun !== null) return named(headers, headers.sessionRun, 'session');
   const found = memory.find(ownerKey(headers), conversation, nowMs);
   const name = found === null ? null : runNameOf(headers, found.run);
-  return found === null || name === null ? named(drawRun(), 'new') : { ...found, name };
+  return found === null || name === null ? named(headers, drawRun(), 'new') : { ...found, name };
+}
+
+function named(headers: IdentityHeaders, name: RunName, by: IdentifiedRun['by']): IdentifiedRun {
+  return { run: scopedRun(headers, name), name, by };
 }

@@ -17,7 +17,7 @@ export interface KeyHolder {
 interface Holder extends KeyHolder {
   readonly caller: Caller;
   /** Oldest first. */
-  readonly keys: string[];
+  keys: string[];
   expiresAtMs: number;
 }
 
@@ -99,7 +99,13 @@ export class RunKeys {
     if (table.size === 0) this.#tables.set(holder.caller, table);
     table.set(key, holder);
     this.#size += 1;
-    if (holder.keys.push(key) > 1 || holder.run === null) return;
+    if (holder.keys.length > 0) {
+      holder.keys.push(key);
+      return;
+    }
+    // A list that is pushed to when empty makes room for seventeen; most runs have one key.
+    holder.keys = [key];
+    if (holder.run === null) return;
     const holders = this.#byRun.get(holder.run);
     if (holders === undefined) this.#byRun.set(holder.run, [holder]);
     else holders.push(holder);
