@@ -78,15 +78,22 @@ async function sumOfPreemptions(urls: readonly string[]): Promise<number> {
   return sum;
 }
 
-/** Two real engines of 4 slots, one thread each. @throws SetupFault when the wheels cannot be had. */
-export async function startLlamaEngines(place: EnginePlace): Promise<RunningEngines> {
+/**
+ * Two real engines of 4 slots, one thread each.
+ * @param keepContexts whether those that lost their slot are kept in main memory. @throws SetupFault when the wheels cannot be had.
+ */
+export async function startLlamaEngines(place: EnginePlace, keepContexts: boolean): Promise<RunningEngines> {
   const python = await ensureLlamaCppPython(place.toolsDir, place.progress);
   const running: Closable[] = [];
   const close = async (): Promise<void> => await closeInReverse(running);
   try {
     const engines = [];
     for (const index of [0, 1]) {
-      const engine = await startLlamaCpp({ python, logPath: `${place.workDir}/llamacpp-${index}.log` });
+      const engine = await startLlamaCpp({
+        python,
+        logPath: `${place.workDir}/llamacpp-${index}.log`,
+        ...(keepContexts ? {} : { keptMib: 0 }),
+      });
       running.push(engine);
       engines.push(engine);
     }

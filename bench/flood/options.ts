@@ -1,5 +1,5 @@
 /** The command line of `npm run bench -- flood` and `routing`. */
-import type { EngineChoice } from './plan.ts';
+import { engineChoices, type EngineChoice } from './plan.ts';
 
 export interface FloodOptions {
   /** Shorter windows; the bars stay. */
@@ -10,7 +10,8 @@ export interface FloodOptions {
   readonly lanes: number | null;
 }
 
-export const floodUsage = '[--quick] [--engine=simulated|llamacpp] [--arms=NAME,...] [--lanes=N]';
+export const floodUsage =
+  '[--quick] [--engine=simulated|llamacpp|llamacpp-kept] [--arms=NAME,...] [--lanes=N]';
 
 /** @returns null when a word is none of its own. */
 export function parseFloodOptions(words: readonly string[]): FloodOptions | null {
@@ -18,11 +19,15 @@ export function parseFloodOptions(words: readonly string[]): FloodOptions | null
   for (const word of words) {
     const [name, value = ''] = word.split('=', 2);
     if (word === '--quick') options = { ...options, quick: true };
-    else if (name === '--engine' && (value === 'simulated' || value === 'llamacpp')) {
+    else if (name === '--engine' && isEngine(value)) {
       options = { ...options, engine: value };
     } else if (name === '--arms' && value !== '') options = { ...options, arms: value.split(',') };
     else if (name === '--lanes' && /^[1-8]$/.test(value)) options = { ...options, lanes: Number(value) };
     else return null;
   }
   return options;
+}
+
+function isEngine(value: string): value is EngineChoice {
+  return engineChoices.some((choice) => choice === value);
 }

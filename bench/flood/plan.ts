@@ -5,7 +5,12 @@ import type { Scenario } from '../sim/scenario.ts';
 import type { ClosedLoad } from '../sim/workload.ts';
 import type { DialogueKind } from '../agents/dialogue.ts';
 
-export type EngineChoice = 'simulated' | 'llamacpp';
+/**
+ * `llamacpp`: real engines with no memory but that of their slots. `llamacpp-kept`: as they come, with 8 GiB of
+ * main memory for contexts that lost their slot, so that memory does not limit anything.
+ */
+export const engineChoices = ['simulated', 'llamacpp', 'llamacpp-kept'] as const;
+export type EngineChoice = (typeof engineChoices)[number];
 
 export interface FloodPlan {
   readonly engine: EngineChoice;
@@ -32,9 +37,9 @@ const small = {
 const llamaLoads: readonly ClosedLoad[] = [agents('batch', 16, small), agents('interactive', 2, small)];
 
 export function planOf(engine: EngineChoice, quick: boolean, lanes: number | null): FloodPlan {
-  if (engine === 'llamacpp') {
+  if (engine !== 'simulated') {
     const scenario: Scenario = {
-      name: 'flood-llamacpp',
+      name: `flood-${engine}`,
       about: '16 batch and 2 interactive agents on two llama.cpp replicas of 4 slots and one thread each',
       replicas: [{}, {}],
       loads: llamaLoads,

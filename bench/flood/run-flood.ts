@@ -1,5 +1,5 @@
 /**
- * `npm run bench -- flood [--quick] [--engine=simulated|llamacpp] [--arms=...] [--lanes=N]`: 48 batch and 4
+ * `npm run bench -- flood [--quick] [--engine=...] [--arms=...] [--lanes=N]`: 48 batch and 4
  * interactive closed-loop agents with their own loop on two engines with memory for half of their contexts,
  * through each rival and through fermata. Prints a table and one line a bar; writes `flood.json`, with the time
  * at which each run ended. On llama.cpp (`flood-llamacpp.json`): the figures as they are, and whether the arms

@@ -1,6 +1,6 @@
 /**
- * One window: new engines, one arm before them, the agents; a warm-up that is not counted, then the time that
- * is. Everything that was started is stopped, also when something fails.
+ * One window: new engines and one arm before them; then the agents, a warm-up that is not counted, and the time
+ * that is.
  */
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -44,31 +44,48 @@ export interface WindowFound {
   readonly gatewayCpus: number | null;
 }
 
-/** @throws SetupFault when engines or the arm cannot be had. */
-export async function runWindow(
+/** Engines and an arm that wait for the agents. */
+export interface OpenWindow extends Closable {
+  readonly arm: Arm;
+  /** Once. */
+  watch(): Promise<WindowFound>;
+}
+
+/** @throws SetupFault when engines or the arm cannot be had; then nothing is left running. */
+export async function openWindow(
   arm: Arm,
   seed: number,
   plan: WindowPlan,
   site: WindowSite,
-): Promise<WindowFound> {
+): Promise<OpenWindow> {
   const workDir = join(site.workDir, `${arm.name}-${seed}`);
   await mkdir(workDir, { recursive: true });
   const place = { ...site, workDir };
   const { scenario } = plan;
   const running: Closable[] = [];
+  const close = async (): Promise<void> => await closeInReverse(running);
   try {
     const engines =
-      plan.engine === 'llamacpp'
-        ? await startLlamaEngines(place)
-        : await startSimulatedEngines(scenario, seed, arm.dialect, place);
+      plan.engine === 'simulated'
+        ? await startSimulatedEngines(scenario, seed, arm.dialect, place)
+        : await startLlamaEngines(place, plan.engine === 'llamacpp-kept');
     running.push(engines);
     const gateway = await arm.start(engines, scenario, place);
     running.push(gateway);
     const pids = gateway.processes.map(({ pid }) => pid);
-    const counted = await watch(arm, seed, plan, gateway.url, engines, pids);
-    return { arm: arm.name, seed, version: gateway.version, ...counted };
-  } finally {
-    await closeInReverse(running);
+    return {
+      arm,
+      watch: async () => ({
+        arm: arm.name,
+        seed,
+        version: gateway.version,
+        ...(await watch(arm, seed, plan, gateway.url, engines, pids)),
+      }),
+      close,
+    };
+  } catch (error) {
+    await close();
+    throw error;
   }
 }
 

@@ -26,6 +26,11 @@ export interface LlamaCppOptions {
   readonly slots?: number;
   /** Tokens of KV memory over all slots; default 8,192. */
   readonly contextTokens?: number;
+  /**
+   * MiB of main memory in which the engine keeps contexts that lost their slot; 0: none, they are read again.
+   * Default: its own, 8,192.
+   */
+  readonly keptMib?: number;
   /** Default 1. */
   readonly threads?: number;
   /** Serve `/v1/embeddings` too; default false. */
@@ -110,6 +115,7 @@ function argumentsOf(options: LlamaCppOptions): string[] {
     script,
     ...Object.entries(flags).flatMap(([flag, value]) => [flag, String(value)]),
     ...(options.embeddings === true ? ['--embeddings'] : []),
+    ...(options.keptMib === undefined ? [] : ['--kept-mib', String(options.keptMib)]),
   ];
 }
 

