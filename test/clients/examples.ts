@@ -112,8 +112,8 @@ export interface ClientFile {
   readonly place: { readonly under: 'home' | 'work'; readonly path: string };
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
-  /** What whoever has a token changes in the file. */
-  readonly withToken?: (text: string) => string;
+  /** What somebody who uses the client has in it besides: a token, an account. */
+  readonly completed?: (text: string) => string;
 }
 
 export const clientFiles: Readonly<Record<'claudeCode' | 'codex' | 'openCode' | 'geminiCli', ClientFile>> = {
@@ -138,7 +138,7 @@ export const clientFiles: Readonly<Record<'claudeCode' | 'codex' | 'openCode' | 
       'Say hello.',
     ],
     env: {},
-    withToken: (text) => text.replace('# bearer_token_env_var', 'bearer_token_env_var'),
+    completed: (text) => text.replace('# bearer_token_env_var', 'bearer_token_env_var'),
   },
   openCode: {
     name: 'opencode',
@@ -158,6 +158,13 @@ export const clientFiles: Readonly<Record<'claudeCode' | 'codex' | 'openCode' | 
     place: { under: 'home', path: '.gemini/settings.json' },
     args: ['--skip-trust', '-p', 'Say hello.', '-m', 'gemini-2.5-flash'],
     env: { GEMINI_API_KEY: 'unused' },
+    completed: (text) =>
+      JSON.stringify({
+        ...(JSON.parse(text) as object),
+        security: { auth: { selectedType: 'gemini-api-key' } },
+        general: { enableAutoUpdate: false },
+        telemetry: { enabled: false },
+      }),
   },
 };
 
@@ -185,7 +192,7 @@ export async function driveClientExample(example: ClientExample): Promise<Client
     const ours = text
       .replaceAll('http://127.0.0.1:7000/mcp', tap.url)
       .replaceAll('http://127.0.0.1:8080', proxyUrl);
-    await writeFile(target, client.withToken?.(ours) ?? ours);
+    await writeFile(target, client.completed?.(ours) ?? ours);
     const ended = await runBounded(program, client.args, {
       cwd: folders.work,
       env: {

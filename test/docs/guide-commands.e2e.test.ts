@@ -14,7 +14,8 @@ import { anyPort } from '../stack/start-test-stack.ts';
 
 const root = resolve(import.meta.dirname, '..', '..');
 const guides = join(root, 'docs', 'guides');
-const scriptMs = 110_000;
+/** The longest has fourteen commands, each a process that loads everything. */
+const scriptMs = 280_000;
 
 /** What its commands must have printed, by guide; every guide has an entry. */
 const shows: Readonly<Record<string, readonly string[]>> = {
@@ -97,10 +98,14 @@ async function runScript(script: string): Promise<string> {
 }
 
 describe('the commands of', () => {
-  it.each(readdirSync(guides))('docs/guides/%s do what it says', async (guide) => {
-    const script = scriptOf(guide);
-    expect(script).not.toBe('');
-    const printed = await runScript(script);
-    for (const words of shows[guide] ?? ['no entry in `shows`']) expect(printed).toContain(words);
-  });
+  it.each(readdirSync(guides))(
+    'docs/guides/%s do what it says',
+    async (guide) => {
+      const script = scriptOf(guide);
+      expect(script).not.toBe('');
+      const printed = await runScript(script);
+      for (const words of shows[guide] ?? ['no entry in `shows`']) expect(printed).toContain(words);
+    },
+    scriptMs + 20_000,
+  );
 });
