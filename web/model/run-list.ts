@@ -8,7 +8,8 @@ import { get, wordsOf } from '../api/request.ts';
 import type { Run, RunPage } from '../api/types.ts';
 import { filterFrom, filterQuery, inOrder, listQuery, shows, type Filter } from './run-order.ts';
 
-const pageSize = 100;
+/** So few that drawing them is no long frame, on a slow machine either. */
+const pageSize = 40;
 /** Rows that are kept. */
 export const mostRuns = 5_000;
 /** An empty page may have a next one, when a text is looked for. */
