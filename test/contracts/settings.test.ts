@@ -11,6 +11,8 @@ describe('settings', () => {
       ports: { proxy: 8080, mcp: 7000, scheduler: 5001, worker: 9464, temporal: 7233, temporalUi: 8233 },
       schedulerUrl: null,
       proxyUrl: null,
+      mcpUrl: null,
+      temporalUiUrl: null,
       taskQueue: 'fermata',
       deployment: null,
       token: null,
