@@ -572,6 +572,9 @@ describe('the OpenAPI document', () => {
   it('has been true of a real answer of every operation', async () => {
     await ann.get('/api/me');
     await ann.get('/api/openapi.json');
+    await ann.get('/api/config');
+    const { body } = await ann.get('/api/runs?limit=1');
+    await ann.get(`/api/runs/${String((body as { runs: { handle: string }[] }).runs[0]?.handle)}/live`);
     await ann.post('/api/decide', { input: 'is it?', labels: ['yes', 'no'] });
     const document = (await readDocument(stack.server.url, bearer(serviceToken))) as {
       paths: Record<string, Record<string, unknown>>;
