@@ -18,6 +18,8 @@ export interface FloodPlan {
   /** Loads, replicas and times; on llama.cpp the replicas are what its launcher makes of them. */
   readonly scenario: Scenario;
   readonly repeats: number;
+  /** Share within which two arms are equal in this result: what its few runs leave to chance. */
+  readonly tie: number;
   /** Windows that are run side by side, each with engines of its own. */
   readonly lanes: number;
 }
@@ -44,10 +46,10 @@ export function planOf(engine: EngineChoice, quick: boolean, lanes: number | nul
       replicas: [{}, {}],
       loads: llamaLoads,
       warmUpMs: quick ? 30_000 : 60_000,
-      windowMs: quick ? 90_000 : 300_000,
+      windowMs: quick ? 90_000 : 180_000,
     };
     // Each engine takes a core: two pairs of them would measure each other.
-    return { engine, dialogue: 'plain', scenario, repeats: quick ? 1 : 3, lanes: 1 };
+    return { engine, dialogue: 'plain', scenario, repeats: quick ? 1 : 3, tie: 0.2, lanes: 1 };
   }
   const scenario = {
     ...flood,
@@ -55,5 +57,5 @@ export function planOf(engine: EngineChoice, quick: boolean, lanes: number | nul
     windowMs: quick ? 40_000 : 150_000,
   };
   // A window takes about a fifth of a processor.
-  return { engine, dialogue: 'scripted', scenario, repeats: 3, lanes: lanes ?? (quick ? 6 : 3) };
+  return { engine, dialogue: 'scripted', scenario, repeats: 3, tie: 0.05, lanes: lanes ?? (quick ? 6 : 3) };
 }

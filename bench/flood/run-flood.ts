@@ -84,7 +84,7 @@ export function summaryOf(
     arms.filter((arm) => arm.kind === kind).map(({ name }) => name);
   const [routers, schedulers] = [namesOf('router'), namesOf('programs')];
   const identity = identityOf(windows);
-  const agreement = rankedLike(simReport, comparison, arms);
+  const agreement = rankedLike(simReport, comparison, arms, plan.tie);
   const simulated = plan.engine === 'simulated';
   const sides = { arm: residency.name, base: sglangRouter.name, routers, schedulers };
   const bars = [
@@ -131,12 +131,18 @@ export function summaryOf(
 }
 
 /** null: there is nothing to compare with. */
-function rankedLike(simReport: unknown, comparison: Comparison, arms: readonly Arm[]): Agreement | null {
+function rankedLike(
+  simReport: unknown,
+  comparison: Comparison,
+  arms: readonly Arm[],
+  tie: number,
+): Agreement | null {
   if (simReport === null) return null;
   const policyOf = (name: string): string | null => arms.find((arm) => arm.name === name)?.policy ?? null;
   return agreementOf(
     rankedOf(simReport, (name) => name),
     rankedOf({ details: { comparisons: [comparison] } }, policyOf),
+    tie,
   );
 }
 
