@@ -74,7 +74,13 @@ const parser = yargs(hideBin(process.argv))
   )
   .exitProcess(false)
   .fail((message: string | undefined, error: Error | undefined) => {
-    throw error ?? new CommandFault(`${message ?? 'wrong usage'} (fermata --help)`, exitCodes.usage);
+    throw (
+      error ??
+      new CommandFault(
+        `${(message ?? 'wrong usage').replaceAll(/\s*\n\s*/g, ' ')} (fermata --help)`,
+        exitCodes.usage,
+      )
+    );
   });
 
 try {

@@ -87,24 +87,34 @@ describe('fermata up', () => {
   });
 
   it.each([
-    [{ FERMATA_PROXY_PORT: 'x' }, [], "fermata: FERMATA_PROXY_PORT: got 'x', expected a port"],
-    [{}, ['--engine', 'gpt'], "fermata: --engine: got 'gpt', expected simulated or smollm2"],
-    [{}, ['--config', '/nowhere.yaml'], 'fermata: /nowhere.yaml: there is no such file'],
+    [1, { FERMATA_PROXY_PORT: 'x' }, [], "fermata: FERMATA_PROXY_PORT: got 'x', expected a port"],
     [
+      2,
+      {},
+      ['--engine', 'gpt'],
+      'fermata: Invalid values: Argument: engine, Given: "gpt", Choices: "simulated", "smollm2"',
+    ],
+    [1, {}, ['--config', '/nowhere.yaml'], 'fermata: /nowhere.yaml: there is no such file'],
+    [
+      1,
       { FERMATA_STATE_DIR: '/dev/null/x' },
       [],
       'fermata: the state directory /dev/null/x (FERMATA_STATE_DIR)',
     ],
     [
+      1,
       { FERMATA_DEPLOYMENT: 'fermata', FERMATA_BUILD_ID: '7' },
       [],
       "fermata: FERMATA_DEPLOYMENT: got 'fermata', but the embedded stack has one worker and no version",
     ],
-  ])('says in a line what is wrong with %j %j', async (environment, args, line) => {
-    const { code, stderr } = await start({ environment: { ...environment }, args }).ended;
-    expect(code).toBe(1);
-    expect(stderr.startsWith(line)).toBe(true);
-  });
+  ])(
+    'exits with %d and says in a line what is wrong with %j %j',
+    async (exitCode, environment, args, line) => {
+      const { code, stderr } = await start({ environment: { ...environment }, args }).ended;
+      expect(code).toBe(exitCode);
+      expect(stderr.startsWith(line)).toBe(true);
+    },
+  );
 
   it('says in a line that Python is missing when it has to fetch Temporal', async () => {
     const up = start({ temporalBinary: null, environment: { PATH: stateDir } });
