@@ -8,11 +8,9 @@ import { configFileSchema, type ConfigFile } from '../contracts/config-file.ts';
 import type { Settings } from '../contracts/settings.ts';
 import { startLlamaCpp } from '../testkit/llamacpp/launch.ts';
 import { startChild } from './child-process.ts';
+import type { EngineChoice } from './engine-choices.ts';
 import { ensureLlamaCppPython } from './setup/llamacpp-python.ts';
 import type { Progress } from './setup/setup-fault.ts';
-
-export const engineChoices = ['simulated', 'smollm2'] as const;
-export type EngineChoice = (typeof engineChoices)[number];
 
 export interface PoolOptions {
   readonly settings: Settings;

@@ -4,7 +4,7 @@
  */
 import { join } from 'node:path';
 import { readTokens } from '../auth/tokens-file.ts';
-import type { EngineChoice } from './embedded-pool.ts';
+import type { EngineChoice } from './engine-choices.ts';
 import { startStack, type Stack } from './embedded-stack.ts';
 import { openLog } from './log-file.ts';
 import { openConfigFile } from './read-config.ts';

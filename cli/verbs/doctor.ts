@@ -1,14 +1,12 @@
 /** `fermata doctor`: looks at everything fermata stands on and says what is wrong and what to do. */
 import { parseSettings, SettingsFault, type Settings } from '../../contracts/settings.ts';
 import { packageVersion } from '../../mcp-server/runs/package-version.ts';
-import { examine } from '../doctor/examine.ts';
 import { fault, type Finding } from '../doctor/finding.ts';
 import { exitCodes } from '../exit-codes.ts';
 import type { Printer, Style } from '../output/printer.ts';
 import { oneLine, plural } from '../output/text.ts';
 import { readWhere } from '../server/where.ts';
 import { SetupFault } from '../setup/setup-fault.ts';
-import { temporalOf } from './setup-temporal.ts';
 import { printerOf, type CommonOptions, type Verb } from './verb.ts';
 
 interface DoctorOptions extends CommonOptions {
@@ -44,6 +42,8 @@ async function lookAround(
   let settings: Settings;
   try {
     settings = parseSettings(environment);
+    const { examine } = await import('../doctor/examine.ts');
+    const { temporalOf } = await import('../temporal-of.ts');
     return await examine({
       settings,
       environment,

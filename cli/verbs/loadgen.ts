@@ -5,7 +5,7 @@ import { CommandFault, exitCodes, type ExitCode } from '../exit-codes.ts';
 import { reportLoad, reportText } from '../loadgen/load-report.ts';
 import { parseDuration, wholeNumber, type AgentsLoad } from '../loadgen/options.ts';
 import { runAgents } from '../loadgen/own-loop.ts';
-import { runSpawned, type SpawnReport } from '../loadgen/spawned-runs.ts';
+import type { SpawnReport } from '../loadgen/spawned-runs.ts';
 import { count, duration, plural } from '../output/text.ts';
 import { readWhere } from '../server/where.ts';
 import { printerOf, type CommonOptions, type Verb, type World } from './verb.ts';
@@ -59,6 +59,7 @@ export const loadgenVerb: Verb<LoadgenOptions> = {
 async function spawnLoad(args: LoadgenOptions, runs: number, world: World): Promise<ExitCode> {
   const printer = printerOf(args.json, world);
   const where = readWhere(args, world.environment);
+  const { runSpawned } = await import('../loadgen/spawned-runs.ts');
   const report = await runSpawned(
     {
       runs: wholeNumber('--spawn', runs, 1, 1_000),

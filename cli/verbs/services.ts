@@ -1,8 +1,9 @@
-/** Verbs that serve until they are stopped: up, mcp. */
-import { engineChoices, type EngineChoice } from '../embedded-pool.ts';
+/**
+ * Verbs that serve until they are stopped: up, mcp. What they start is loaded when it is asked for: the other
+ * verbs are there in a third of the time without it.
+ */
+import { engineChoices, type EngineChoice } from '../engine-choices.ts';
 import { CommandFault, exitCodes } from '../exit-codes.ts';
-import { mcp } from '../mcp.ts';
-import { up } from '../up.ts';
 import type { CommonOptions, Verb } from './verb.ts';
 
 interface UpVerbOptions extends CommonOptions {
@@ -32,6 +33,7 @@ export const upVerb: Verb<UpVerbOptions> = {
         exitCodes.usage,
       );
     }
+    const { up } = await import('../up.ts');
     return await up(
       { engine: engine ?? null, config: config ?? null, separate: separate === true, json: json === true },
       environment,
@@ -48,5 +50,8 @@ export const mcpVerb: Verb<CommonOptions & { readonly forms: boolean }> = {
       default: true,
       describe: '--no-forms asks nobody with forms: for a client that declares them where nobody sees them',
     }),
-  run: async ({ forms }, { environment }) => await mcp(forms ? 'on' : 'off', environment),
+  async run({ forms }, { environment }) {
+    const { mcp } = await import('../mcp.ts');
+    return await mcp(forms ? 'on' : 'off', environment);
+  },
 };

@@ -43,7 +43,10 @@ describe('what a scraper sees', () => {
   it('is documented, and tells of the process with its event-loop lag', async () => {
     const { proxy } = await startStack();
     const { names, value } = await scrape(proxy);
-    const reference = readFileSync(resolve(import.meta.dirname, '..', '..', 'docs', 'metrics.md'), 'utf8');
+    const reference = readFileSync(
+      resolve(import.meta.dirname, '..', '..', 'docs', 'reference', 'metrics.md'),
+      'utf8',
+    );
     const undocumented = names.filter(
       (name) => !reference.includes(`| \`${name}\` |`) && !/^(process|nodejs)_/.test(name),
     );
