@@ -11,6 +11,8 @@ export default defineConfig({
           include: ['test/**/*.test.ts'],
           exclude: ['**/*.int.test.ts', '**/*.e2e.test.ts'],
           pool: 'threads',
+          // They wait for nothing; what some compute takes its time on a busy machine.
+          testTimeout: 30_000,
         },
       },
       {

@@ -10,7 +10,7 @@ import { createWeightedCache } from '../../../activities/weighted-cache.ts';
 const input: ModelTurnInput = {
   turn: 2,
   class: 'interactive',
-  caller: 'api' as ModelTurnInput['caller'],
+  caller: 'api',
   model: null,
   maxTokens: 64,
   offerTools: false,
