@@ -14,7 +14,7 @@ interface DoctorOptions extends CommonOptions {
 }
 
 /** Lowest version of Node.js, as package.json says. */
-const wantedNode = '20.19';
+export const wantedNode = '20.19';
 
 export const doctorVerb: Verb<DoctorOptions> = {
   command: 'doctor',

@@ -1,4 +1,5 @@
 /** Verbs that only look: status, tree, transcript, tools, decide. */
+import { setTimeout as delay } from 'node:timers/promises';
 import { EventSourceParserStream } from 'eventsource-parser/stream';
 import { exitCodes, CommandFault } from '../exit-codes.ts';
 import { poolText, runDetail, runList, transcriptText, treeText } from '../output/run-text.ts';
@@ -61,8 +62,9 @@ async function showStatus(args: StatusOptions, { api, printer, world }: Desk): P
 const clearScreen = '\x1b[2J\x1b[H';
 /** Changes come in bursts; a person reads one picture a second. */
 const quietMs = 500;
+const betweenStreamsMs = 1_000;
 
-/** Looks again after each burst of events; comes back by itself when the stream ends. */
+/** Looks again after each burst of events, and asks for the next stream when one has ended. */
 async function watch({ api, printer, world }: Desk, look: () => Promise<void>): Promise<void> {
   const { interrupted } = world;
   let due: NodeJS.Timeout | null = null;
@@ -81,6 +83,8 @@ async function watch({ api, printer, world }: Desk, look: () => Promise<void>): 
       if (body === null) return;
       const events = body.pipeThrough(new TextDecoderStream()).pipeThrough(new EventSourceParserStream());
       for await (const { event } of events) if (event !== 'ready') lookSoon();
+      // The server ends a stream after a while; one that it ends at once is not asked for without a pause.
+      await delay(betweenStreamsMs, undefined, { signal });
     }
   } catch (error) {
     if (!signal.aborted) throw error;

@@ -1,8 +1,19 @@
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { checkClocks } from '../../../cli/doctor/clock-check.ts';
 import { checkNode, judgeSpace } from '../../../cli/doctor/local-checks.ts';
+import { wantedNode } from '../../../cli/verbs/doctor.ts';
 
 describe('Node.js', () => {
+  it('is wanted as new by the package, by doctor and by what stands before both', () => {
+    const read = (name: string): string =>
+      readFileSync(resolve(import.meta.dirname, '..', '..', '..', name), 'utf8');
+    const [major = '', minor = ''] = wantedNode.split('.');
+    expect(JSON.parse(read('package.json')).engines.node).toBe(`>=${wantedNode}`);
+    expect(read('bin/fermata.mjs')).toContain(`version[0] === ${major} && version[1] < ${minor}`);
+  });
+
   it.each(['20.19.0', '20.20.2', '22.0.0', '24.1.0'])('%s will do', (version) =>
     expect(checkNode(version, '20.19').level).toBe('ok'),
   );
