@@ -1,4 +1,5 @@
 /** How the pool stands, as the scheduler tells it, and as much of that as an asker may see. */
+import { AddressOrder, type Addresses } from '../../contracts/addresses.ts';
 import { schedulerStatusSchema, type SchedulerStatus } from '../../contracts/scheduler-status.ts';
 import type { Asker } from './asker.ts';
 import { SharedRead } from './shared-read.ts';
@@ -26,16 +27,16 @@ const keepMs = 200;
 const maxBytes = 4 * 1_024 * 1_024;
 
 export class PoolClient {
-  readonly #url: string | null;
+  readonly #schedulers: AddressOrder | null;
   readonly #authorization: Readonly<Record<string, string>>;
   readonly #status: SharedRead<SchedulerStatus>;
 
   /**
-   * @param url root of the scheduler; null: nobody said where it is.
+   * @param addresses root of the scheduler, or of several of which the active one knows; null: nobody said where.
    * @param token what the services send to each other; null: nothing.
    */
-  constructor(url: string | null, token: string | null) {
-    this.#url = url?.replace(/\/+$/, '') ?? null;
+  constructor(addresses: Addresses | null, token: string | null) {
+    this.#schedulers = addresses === null ? null : new AddressOrder(addresses, () => performance.now());
     this.#authorization = token === null ? {} : { authorization: `Bearer ${token}` };
     this.#status = new SharedRead(async () => await this.#read(), keepMs);
   }
@@ -46,33 +47,46 @@ export class PoolClient {
   }
 
   async #read(): Promise<SchedulerStatus> {
-    if (this.#url === null) {
+    if (this.#schedulers === null) {
       throw new UserFault(
         'busy',
         'the pool is not known: this mcp-server was not told where the scheduler is; set FERMATA_SCHEDULER_URL',
       );
     }
-    try {
-      const response = await fetch(`${this.#url}/status`, {
-        headers: this.#authorization,
-        signal: AbortSignal.timeout(limitMs),
-      });
-      if (!response.ok) {
-        await response.body?.cancel();
-        const why =
-          response.status === 401 || response.status === 403
-            ? '; FERMATA_TOKEN is not the one set there'
-            : '';
-        throw new Error(`HTTP ${response.status}${why}`);
+    const faults: string[] = [];
+    let cause: unknown;
+    for (const address of this.#schedulers.inTurn()) {
+      try {
+        const status = await this.#ask(address);
+        // It has no links: the pool it sees, but no turn and no run.
+        if (status.lease?.role === 'standby') throw new Error('it stands by');
+        this.#schedulers.noteAnswered(address);
+        return status;
+      } catch (error) {
+        this.#schedulers.noteAway(address);
+        faults.push(`the scheduler at ${address} does not tell (${wordsOf(error)})`);
+        cause = error;
       }
-      return schedulerStatusSchema.parse(JSON.parse(await boundedText(response)));
-    } catch (error) {
-      throw new UserFault(
-        'busy',
-        `the pool is not known: the scheduler at ${this.#url} does not tell (${wordsOf(error)}); see that it runs, or try again in a moment`,
-        { cause: error },
-      );
     }
+    throw new UserFault(
+      'busy',
+      `the pool is not known: ${faults.join('; ')}; see that it runs, or try again in a moment`,
+      { cause },
+    );
+  }
+
+  async #ask(address: string): Promise<SchedulerStatus> {
+    const response = await fetch(`${address}/status`, {
+      headers: this.#authorization,
+      signal: AbortSignal.timeout(limitMs),
+    });
+    if (!response.ok) {
+      await response.body?.cancel();
+      const why =
+        response.status === 401 || response.status === 403 ? '; FERMATA_TOKEN is not the one set there' : '';
+      throw new Error(`HTTP ${response.status}${why}`);
+    }
+    return schedulerStatusSchema.parse(JSON.parse(await boundedText(response)));
   }
 }
 

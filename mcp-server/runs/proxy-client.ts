@@ -3,6 +3,7 @@
  * proxy from the worker, never from here.
  */
 import { z } from 'zod';
+import { AddressOrder, type Addresses } from '../../contracts/addresses.ts';
 import { decideResponseSchema, type DecideRequest, type DecideResponse } from '../../contracts/decide.ts';
 import { requestHeaders } from '../../contracts/headers.ts';
 import { AbortScope } from './abort-scope.ts';
@@ -22,15 +23,15 @@ export class ProxyUnreachable extends Error {
 }
 
 export class ProxyClient {
-  readonly #url: string;
+  readonly #proxies: AddressOrder;
   readonly #authorization: Readonly<Record<string, string>>;
 
   /**
-   * @param url root of the proxy, without `/v1`.
+   * @param addresses root of the proxy, without `/v1`; of several the next is asked where one is away.
    * @param token what the services send to each other; null: nothing.
    */
-  constructor(url: string, token: string | null = null) {
-    this.#url = url.replace(/\/+$/, '');
+  constructor(addresses: Addresses, token: string | null = null) {
+    this.#proxies = new AddressOrder(addresses, () => performance.now());
     this.#authorization = token === null ? {} : { authorization: `Bearer ${token}` };
   }
 
@@ -43,7 +44,7 @@ export class ProxyClient {
     const list = modelListSchema.safeParse(await response.json().catch(() => null));
     if (!response.ok || !list.success) {
       throw new ProxyUnreachable(
-        `the proxy at ${this.#url} gave no list of models (HTTP ${response.status})`,
+        `the proxy at ${new URL(response.url).origin} gave no list of models (HTTP ${response.status})`,
       );
     }
     return [...new Set(list.data.data.map((model) => model.id))].toSorted();
@@ -89,16 +90,31 @@ export class ProxyClient {
     { headers, ...init }: Omit<RequestInit, 'headers'> & { headers?: Record<string, string> },
     signal: AbortSignal,
   ): Promise<Response> {
-    try {
-      return await fetch(`${this.#url}${path}`, {
-        ...init,
-        headers: { ...headers, ...this.#authorization },
-        signal,
-      });
-    } catch (error) {
-      const cause =
-        error instanceof Error && error.cause instanceof Error ? error.cause.message : String(error);
-      throw new ProxyUnreachable(`the proxy at ${this.#url} cannot be reached (${cause})`, { cause: error });
+    let lost: ProxyUnreachable | null = null;
+    const addresses = this.#proxies.inTurn();
+    for (const address of addresses) {
+      try {
+        const response = await fetch(`${address}${path}`, {
+          ...init,
+          headers: { ...headers, ...this.#authorization },
+          signal,
+        });
+        if (response.status === 503 && address !== addresses.at(-1)) {
+          // It stops, or has no scheduler yet; another one may have.
+          this.#proxies.noteAway(address);
+          await response.body?.cancel();
+          continue;
+        }
+        this.#proxies.noteAnswered(address);
+        return response;
+      } catch (error) {
+        const cause =
+          error instanceof Error && error.cause instanceof Error ? error.cause.message : String(error);
+        lost = new ProxyUnreachable(`the proxy at ${address} cannot be reached (${cause})`, { cause: error });
+        if (signal.aborted) break;
+        this.#proxies.noteAway(address);
+      }
     }
+    throw lost ?? new ProxyUnreachable('no proxy is known');
   }
 }

@@ -9,7 +9,7 @@ import { transcriptQuery } from '../../contracts/run.ts';
 import { imagesOf } from '../../contracts/tool-images.ts';
 import { cutMiddle, jsonBytes } from './fair-cut.ts';
 import { unknownHandle } from './run-reader.ts';
-import { grpcStatusOf, type TemporalLink } from './temporal-link.ts';
+import { grpcStatusOf, isOutOfTime, type TemporalLink } from './temporal-link.ts';
 import { UserFault } from './user-fault.ts';
 
 export interface TranscriptEntry {
@@ -48,7 +48,6 @@ const entryBytes = 20_000;
 /** Of a page; one entry is there whatever its size, which a run bounds at 1.5 MB. */
 const pageBytes = 3_500_000;
 
-const deadlineExceeded = 4;
 const failedPrecondition = 9;
 
 /**
@@ -68,8 +67,7 @@ export async function readMessages(
     return chatMessageSchema.array().parse(answer);
   } catch (error) {
     if (error instanceof WorkflowNotFoundError) throw unknownHandle(handle);
-    const code = grpcStatusOf(error)?.code;
-    if (code !== deadlineExceeded && code !== failedPrecondition) throw error;
+    if (!isOutOfTime(error) && grpcStatusOf(error)?.code !== failedPrecondition) throw error;
     throw new UserFault(
       'busy',
       `no worker answered for ${handle} within ${limitMs / 1_000} s, and a transcript is read from a worker; start one or try again in a moment`,

@@ -1,4 +1,5 @@
 /** What can be asked about runs by page, by tree, in full and as they change, and about the pool. */
+import type { Addresses } from '../../contracts/addresses.ts';
 import type { ConfigStatus } from '../../contracts/config-status.ts';
 import type { Asker } from './asker.ts';
 import { readLiveTurn, type LiveTurn, type LiveTurnRequest } from './live-turn.ts';
@@ -19,8 +20,11 @@ import type { TemporalLink } from './temporal-link.ts';
 import { treeOfRuns, type RunTree } from './tree-of-runs.ts';
 
 export interface RunReadsConfig {
-  /** Root of the scheduler, which knows the pool; null or absent: nobody can be asked about it. */
-  readonly schedulerUrl?: string | null | undefined;
+  /**
+   * Root of the scheduler, which knows the pool, or of several, of which one is active; null or absent: nobody
+   * can be asked about it.
+   */
+  readonly schedulerUrl?: Addresses | null | undefined;
   /** What the services send to each other; null or absent: nothing. */
   readonly token?: string | null | undefined;
   /** Milliseconds a call to Temporal may take, all its retries together. */

@@ -2,6 +2,7 @@
  * Everything that can be asked about runs, without a word of MCP or HTTP: the tools and the run API are
  * two doors to this one service. It holds no state of a run; Temporal does.
  */
+import type { Addresses } from '../../contracts/addresses.ts';
 import type { Callers } from '../../contracts/config-file.ts';
 import type { DecideRequest, DecideResponse } from '../../contracts/decide.ts';
 import { defaultMaxRunning } from '../../contracts/run-names.ts';
@@ -33,7 +34,8 @@ import { UserFault } from './user-fault.ts';
 export interface RunServiceConfig extends RunReadsConfig {
   readonly temporal: TemporalSettings;
   readonly taskQueue: string;
-  readonly proxyUrl: string;
+  /** Root of the proxy, or of several that will do. */
+  readonly proxyUrl: Addresses;
   /** Milliseconds a worker has to list the tools. */
   readonly toolListingMs?: number | undefined;
   /** Runs that one caller may have at work at once. Default 100. */

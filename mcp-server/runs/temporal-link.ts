@@ -3,7 +3,6 @@
  * itself; every call bounded. What Temporal refuses or fails to answer becomes a {@link UserFault} in
  * words; "not found" and "already started" are left to the caller, who knows what they mean.
  */
-import { setTimeout as delay } from 'node:timers/promises';
 import {
   Client,
   Connection,
@@ -27,10 +26,15 @@ export interface TemporalSettings {
   readonly tls?: ConnectionOptions['tls'] | undefined;
 }
 
+type Interceptor = NonNullable<ConnectionOptions['interceptors']>[number];
+/** gRPC takes any call from an interceptor; its types ask for its own class. */
+type Passed = ReturnType<Interceptor>;
+
 /** Milliseconds a call may take, all its retries together: a restart of Temporal fits in. */
 const defaultCallMs = 15_000;
 
 const grpc = {
+  cancelled: 1,
   invalidArgument: 3,
   deadlineExceeded: 4,
   notFound: 5,
@@ -42,6 +46,12 @@ const grpc = {
 export function grpcStatusOf(error: unknown): { readonly code: number; readonly details: string } | null {
   if (isGrpcServiceError(error)) return { code: error.code, details: error.details };
   return error instanceof Error && error.cause !== undefined ? grpcStatusOf(error.cause) : null;
+}
+
+/** Whether the time of the call was over: by our clock, or by Temporal's, which calls it cancelled now and then. */
+export function isOutOfTime(error: unknown): boolean {
+  const code = grpcStatusOf(error)?.code;
+  return code === grpc.deadlineExceeded || code === grpc.cancelled;
 }
 
 /** Whether the same call may work once Temporal is back. */
@@ -79,28 +89,47 @@ export function describeTemporalFault(error: unknown, settings: TemporalSettings
  * longer than any call; a long poll, which has no deadline, is taken up again by whoever made it.
  */
 class Retries {
-  /** `performance.now()` at which the last try that waits is made. */
-  #lastAtMs = 0;
+  /** Tries that wait for their time; one that starts on a closed channel throws where nobody can catch it. */
+  #waiting = 0;
+  #begun = 0;
   #stopped = false;
+  #noneWaits: (() => void) | null = null;
 
-  readonly interceptor = makeGrpcRetryInterceptor({
-    delayFunction: (attempt) => {
-      const waitMs = Math.min(100 * 1.5 ** attempt, 1_000) * (0.8 + Math.random() * 0.4);
-      this.#lastAtMs = Math.max(this.#lastAtMs, performance.now() + waitMs);
-      return waitMs;
+  /** In this order: a call passes the first and the last once for each time it is made, or tried again. */
+  readonly interceptors: readonly Interceptor[] = [
+    (options, nextCall) => {
+      this.#begun += 1;
+      return nextCall(options) as Passed;
     },
-    retryableDecider: (attempt, status) => !this.#stopped && attempt < 30 && isRetryableError(status),
-  });
+    makeGrpcRetryInterceptor({
+      delayFunction: (attempt) => {
+        this.#waiting += 1;
+        return Math.min(100 * 1.5 ** attempt, 1_000) * (0.8 + Math.random() * 0.4);
+      },
+      retryableDecider: (attempt, status) => !this.#stopped && attempt < 30 && isRetryableError(status),
+    }),
+    (options, nextCall) => {
+      if (this.#begun > 0) this.#begun -= 1;
+      else this.#triedAgain();
+      return nextCall(options) as Passed;
+    },
+  ];
 
-  /** Resolves when no try waits any more: one on a closed channel throws where nobody can catch it. */
+  /** Resolves when no try waits any more, in less than two seconds; none is made after it. */
   async stop(): Promise<void> {
     this.#stopped = true;
-    const waitMs = this.#lastAtMs - performance.now();
-    if (waitMs > 0) await delay(waitMs + timerSlackMs);
+    if (this.#waiting === 0) return;
+    await new Promise<void>((resolve) => {
+      this.#noneWaits = resolve;
+    });
+  }
+
+  #triedAgain(): void {
+    this.#waiting -= 1;
+    // The try must be on its way before the channel is closed under it.
+    if (this.#waiting === 0 && this.#noneWaits !== null) setImmediate(this.#noneWaits);
   }
 }
-
-const timerSlackMs = 20;
 
 export class TemporalLink {
   readonly settings: TemporalSettings;
@@ -117,7 +146,7 @@ export class TemporalLink {
       address: settings.address,
       ...(settings.apiKey === undefined ? {} : { apiKey: settings.apiKey }),
       ...(settings.tls === undefined ? {} : { tls: settings.tls }),
-      interceptors: [this.#retries.interceptor],
+      interceptors: [...this.#retries.interceptors],
       // gRPC's own backoff grows to two minutes, long after Temporal is back.
       channelArgs: { 'grpc.initial_reconnect_backoff_ms': 100, 'grpc.max_reconnect_backoff_ms': 1_000 },
     });

@@ -6,11 +6,10 @@ import { randomUUID } from 'node:crypto';
 import { workflowTypes } from '../../contracts/run.ts';
 import { toolListingSchema, type ToolListing } from '../../contracts/tool-listing.ts';
 import { SharedRead } from './shared-read.ts';
-import { grpcStatusOf, type TemporalLink } from './temporal-link.ts';
+import { grpcStatusOf, isOutOfTime, type TemporalLink } from './temporal-link.ts';
 import { UserFault } from './user-fault.ts';
 
 const keepMs = 10_000;
-const deadlineExceeded = 4;
 
 export interface ToolListingOptions {
   readonly taskQueue: string;
@@ -38,8 +37,10 @@ export function createToolListing(
       );
       return toolListingSchema.parse(listing);
     } catch (error) {
-      if (grpcStatusOf(error)?.code !== deadlineExceeded) {
-        const words = error instanceof Error ? error.message : String(error);
+      if (!isOutOfTime(error)) {
+        const message = error instanceof Error ? error.message : String(error);
+        const status = grpcStatusOf(error);
+        const words = status === null ? message : `${message}: ${status.details}`;
         throw new UserFault('busy', `the list of tools could not be had from a worker: ${words}`, {
           cause: error,
         });
