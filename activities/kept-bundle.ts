@@ -49,7 +49,8 @@ export async function keptBundle(
     // Its age is that of its last use.
     const now = new Date();
     if (await isThere(codePath)) {
-      await utimes(codePath, now, now);
+      // Where nothing can be written, as in an image, nothing is dropped either.
+      await utimes(codePath, now, now).catch(() => undefined);
       return { codePath };
     }
     await mkdir(folder, { recursive: true });
