@@ -12,11 +12,12 @@ import { runFloodBench } from './flood/run-flood.ts';
 import { runIdleBench } from './idle/run-idle.ts';
 import { runLongRuns } from './long-runs/run-long-runs.ts';
 import { runOutsideBench } from './overhead-outside/run-overhead-outside.ts';
+import { runOperateBench } from './operate/run-operate.ts';
 import { overheadUsage, parseOverheadOptions } from './overhead/options.ts';
 import { runOverheadBench } from './overhead/run-overhead.ts';
 import { runRoutingBench } from './routing/run-routing.ts';
 import { runScaleBench } from './scale/run-scale.ts';
-import { runSchedulerFaults } from './scheduler-faults.ts';
+import { runSchedulerFaultsBench } from './scheduler-faults.ts';
 import { runSchedulerBench } from './scheduler.ts';
 import { runStepsBench } from './steps/run-steps.ts';
 import { runWaitsBench } from './waits/run-waits.ts';
@@ -30,7 +31,7 @@ function quickOnly(run: (quick: boolean) => Promise<0 | 1>): Benchmark {
 
 const benchmarks: Readonly<Record<string, { readonly run: Benchmark; readonly usage: string }>> = {
   scheduler: { run: quickOnly(runSchedulerBench), usage: '[--quick]' },
-  'scheduler-faults': { run: quickOnly(runSchedulerFaults), usage: '[--quick]' },
+  'scheduler-faults': { run: runSchedulerFaultsBench, usage: '[--quick] [--untimed]' },
   steps: { run: quickOnly(runStepsBench), usage: '[--quick]' },
   'long-runs': { run: quickOnly(runLongRuns), usage: '[--quick]' },
   waits: { run: quickOnly(runWaitsBench), usage: '[--quick]' },
@@ -40,6 +41,7 @@ const benchmarks: Readonly<Record<string, { readonly run: Benchmark; readonly us
   'flood-mcp': { run: quickOnly(runFloodMcpBench), usage: '[--quick]' },
   fanout: { run: quickOnly(runFanoutBench), usage: '[--quick]' },
   scale: { run: quickOnly(runScaleBench), usage: '[--quick]' },
+  operate: { run: quickOnly(runOperateBench), usage: '[--quick]' },
   'overhead-outside': { run: quickOnly(runOutsideBench), usage: '[--quick]' },
   overhead: {
     run: (words) => {
