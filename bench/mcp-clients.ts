@@ -33,9 +33,15 @@ function structured(tool: string, answer: unknown): Record<string, unknown> {
   return result.structuredContent ?? {};
 }
 
-export async function connectModern(url: string): Promise<ToolClient> {
+/** How requests are made. */
+export type FetchLike = (url: string | URL, init?: RequestInit) => Promise<Response>;
+
+/** @param fetchLike absent: as Node does. */
+export async function connectModern(url: string, fetchLike?: FetchLike): Promise<ToolClient> {
   const client = new ModernClient(identity, { versionNegotiation: { mode: { pin: '2026-07-28' } } });
-  await client.connect(new ModernTransport(new URL(url)));
+  await client.connect(
+    new ModernTransport(new URL(url), fetchLike === undefined ? {} : { fetch: fetchLike }),
+  );
   return {
     era: '2026-07-28',
     call: async (tool, args, timeoutMs = defaultTimeoutMs) =>

@@ -27,6 +27,8 @@ export interface RunningChild {
   /** What `ready` matched. */
   readonly readyMatch: RegExpMatchArray;
   readonly exited: Promise<void>;
+  /** null: it runs still, or a signal ended it. */
+  exitCode(): number | null;
   /** Does nothing to one that has ended. */
   signal(name: NodeJS.Signals): void;
   close(): Promise<void>;
@@ -61,7 +63,8 @@ export async function startChild(spec: ChildSpec): Promise<RunningChild> {
     const readyMatch = await waitForReady(child, spec);
     if (child.pid === undefined) throw new SetupFault(`${spec.name} has no process id`);
     const signal = (name: NodeJS.Signals): void => void child.kill(name);
-    return { name: spec.name, pid: child.pid, readyMatch, exited, signal, close };
+    const exitCode = (): number | null => child.exitCode;
+    return { name: spec.name, pid: child.pid, readyMatch, exited, exitCode, signal, close };
   } catch (error) {
     await close();
     throw error;

@@ -31,14 +31,17 @@ export interface Answer extends Reply {
   readonly replica: string | null;
 }
 
-/** What was asked was refused, or broke off. `status` null: there was none. */
+/** What was asked was refused, or broke off. `status` null: there was none; then `code` may name the cause. */
 export class AskFault extends Error {
   override readonly name = 'AskFault';
   readonly status: number | null;
+  /** Such as `ECONNREFUSED`. */
+  readonly code: string | null;
 
-  constructor(message: string, status: number | null) {
+  constructor(message: string, status: number | null, code: string | null = null) {
     super(message);
     this.status = status;
+    this.code = code;
   }
 }
 
@@ -115,8 +118,12 @@ export async function ask(dispatcher: Dispatcher, question: Question): Promise<A
     };
   } catch (error) {
     if (error instanceof AskFault || signal.aborted) throw error;
-    throw new AskFault(error instanceof Error ? error.message : String(error), null);
+    throw new AskFault(error instanceof Error ? error.message : String(error), null, codeOf(error));
   }
+}
+
+function codeOf(error: unknown): string | null {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : null;
 }
 
 type Read = Pick<Answer, 'content' | 'calls' | 'finishReason' | 'usage' | 'cachedTokens'>;

@@ -4,14 +4,24 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
-import { connectModern, type ToolClient } from '../mcp-clients.ts';
+import type { ToolClient } from '../mcp-clients.ts';
 import type { ObservedRun, Recorder } from './recorder.ts';
 import { planRun, type PlannedRun } from './workload.ts';
 
+/** A client that may be served by one of several mcp-servers. */
+export interface ServedClient extends ToolClient {
+  /** Whom its last request went to; null: there is only one, or it went nowhere. */
+  server(): string | null;
+}
+
 export interface ClientDeps {
-  readonly mcpUrl: string;
+  readonly connect: () => Promise<ServedClient>;
+  /** A call that says nothing for longer is made again. */
+  readonly callTimeoutMs: number;
   readonly recorder: Recorder;
   readonly seed: number;
+  /** Waited for before each run. */
+  readonly mayGoOn?: () => Promise<void>;
   /** Number of the next run; null: no more are wanted. */
   readonly nextIndex: () => number | null;
   /** Aborted when runs that have not ended count as never ending. */
@@ -32,8 +42,6 @@ const awaitedSchema = z.looseObject({
 });
 
 const awaitSeconds = 6;
-/** A call that says nothing for longer is made again. */
-const callTimeoutMs = 15_000;
 const pauseMs = 250;
 const endStatuses = ['Completed', 'Failed', 'Cancelled'];
 
@@ -42,6 +50,7 @@ export async function runClient(deps: ClientDeps): Promise<void> {
   const link = createLink(deps);
   try {
     for (let index = deps.nextIndex(); index !== null; index = deps.nextIndex()) {
+      await deps.mayGoOn?.();
       await runPlan(planRun(index, deps.seed), null, link, deps);
     }
   } finally {
@@ -102,8 +111,8 @@ interface Link {
   close(): Promise<void>;
 }
 
-function createLink({ mcpUrl, recorder, giveUp }: ClientDeps): Link {
-  let client: ToolClient | null = null;
+function createLink({ connect, callTimeoutMs, recorder, giveUp }: ClientDeps): Link {
+  let client: ServedClient | null = null;
   const close = async (): Promise<void> => {
     const closing = client;
     client = null;
@@ -115,10 +124,11 @@ function createLink({ mcpUrl, recorder, giveUp }: ClientDeps): Link {
       while (!giveUp.aborted) {
         const startMs = Date.now();
         const ended = (failure: string | null): void => {
-          recorder.clientCalls.push({ tool, startMs, endMs: Date.now(), failure });
+          const server = client?.server() ?? null;
+          recorder.clientCalls.push({ tool, server, startMs, endMs: Date.now(), failure });
         };
         try {
-          client ??= await connectModern(mcpUrl);
+          client ??= await connect();
           const answer = await client.call(tool, { ...args }, callTimeoutMs);
           ended(null);
           return answer;

@@ -40,6 +40,8 @@ export interface Kill {
 /** A request of a client to the mcp-server. */
 export interface ClientCall {
   readonly tool: string;
+  /** Which of several mcp-servers; null: there is only one, or none was reached. */
+  readonly server: string | null;
   readonly startMs: number;
   readonly endMs: number;
   /** Why it has to be made again; null: it was answered. */
@@ -64,9 +66,14 @@ export interface Observations {
   readonly runs: readonly ObservedRun[];
 }
 
+/** A turn that an engine was asked for; what asks no run of {@link ObservedRun} is told apart by its task. */
+export type OtherTurn = (task: string, turn: number) => void;
+
 interface Sources {
   readonly engines: readonly { requests(): readonly RequestRecord[] }[];
   readonly tools: { calls(): { readonly lines: readonly CallLine[] } };
+  /** Hears of each turn of somebody else's. */
+  readonly others?: OtherTurn;
 }
 
 export class Recorder {
@@ -110,6 +117,7 @@ export class Recorder {
     const index = typeof task === 'string' ? indexOfTask(task) : null;
     const replies = messages.filter(({ role }) => role === 'assistant').length;
     if (index !== null) this.#turns.push({ record, index, turn: replies + 1 });
+    else if (typeof task === 'string') this.#sources.others?.(task, replies + 1);
     record.body = null;
   }
 

@@ -6,8 +6,9 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { publish } from '../bars.ts';
+import { connectModern } from '../mcp-clients.ts';
 import { aftermathOf, allWentOn, slowestStops } from './aftermath.ts';
-import { runClient } from './client.ts';
+import { runClient, type ServedClient } from './client.ts';
 import { planKills } from './kill-plan.ts';
 import { keepHistories } from './keep-histories.ts';
 import { killAll } from './killer.ts';
@@ -21,6 +22,7 @@ import { judge } from './verdict.ts';
 /** What is lost after the last kill has this long to show that it is not. */
 const settleLimitMs = 150_000;
 const collectEveryMs = 100;
+const callTimeoutMs = 15_000;
 const slowestShown = 6;
 
 const progress = (line: string): void => {
@@ -97,8 +99,19 @@ async function killUnderLoad(site: Site, options: DurabilityOptions, recorder: R
     return next - 1;
   };
   const { mcpUrl, parts } = site;
+  const connect = async (): Promise<ServedClient> => ({
+    ...(await connectModern(mcpUrl)),
+    server: () => null,
+  });
   const clients = Array.from({ length: options.clients }, async () => {
-    await runClient({ mcpUrl, recorder, seed: options.seed, nextIndex, giveUp: giveUp.signal });
+    await runClient({
+      connect,
+      callTimeoutMs,
+      recorder,
+      seed: options.seed,
+      nextIndex,
+      giveUp: giveUp.signal,
+    });
   });
   const everyone = Promise.all(clients);
   everyone.catch(() => undefined);

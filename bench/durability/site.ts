@@ -3,15 +3,15 @@
  * them, and fermata's parts as processes of their own, in a folder and on ports of their own.
  */
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { closeInReverse, type Closable } from '../../cli/close-in-reverse.ts';
-import { SetupFault, type Progress } from '../../cli/setup/setup-fault.ts';
+import type { Progress } from '../../cli/setup/setup-fault.ts';
 import { ensureTemporalBinary } from '../../cli/setup/temporal-binary.ts';
 import { configFileSchema } from '../../contracts/config-file.ts';
 import { startSimEngine, type SimEngine } from '../../testkit/sim-engine/host.ts';
 import { startToolServer, type ToolServer } from '../../testkit/tool-server/host.ts';
+import { choosePorts } from '../site/free-ports.ts';
 import { partNames, type PartName } from './kill-plan.ts';
 import { createParts, type Part } from './parts.ts';
 
@@ -66,7 +66,11 @@ export async function startSite(
     });
     const configPath = join(stateDir, 'config.yaml');
     await writeFile(configPath, JSON.stringify(config));
-    const ports = await choosePorts();
+    const chosen = await choosePorts(host, partNames.length);
+    const ports = Object.fromEntries(partNames.map((name, index) => [name, chosen[index]])) as Record<
+      PartName,
+      number
+    >;
     const parts = createParts({
       stateDir,
       configPath,
@@ -93,30 +97,4 @@ export async function startSite(
     await close(true);
     throw error;
   }
-}
-
-const lowestPort = 20_000;
-const highestPort = 32_000;
-
-/**
- * Below the ports that outgoing connections take: while a part is down, nobody else may come to sit on its.
- * @throws SetupFault when too few are free.
- */
-async function choosePorts(): Promise<Record<PartName, number>> {
-  const ports: number[] = [];
-  let candidate = lowestPort + Math.floor(Math.random() * (highestPort - lowestPort - 1_000));
-  while (ports.length < partNames.length) {
-    candidate += 1;
-    if (candidate > highestPort) throw new SetupFault('too few free ports for the durability bench');
-    if (await isFree(candidate)) ports.push(candidate);
-  }
-  return Object.fromEntries(partNames.map((name, index) => [name, ports[index]])) as Record<PartName, number>;
-}
-
-async function isFree(port: number): Promise<boolean> {
-  return await new Promise((resolveFree) => {
-    const server = createServer();
-    server.once('error', () => resolveFree(false));
-    server.listen({ host, port, exclusive: true }, () => server.close(() => resolveFree(true)));
-  });
 }

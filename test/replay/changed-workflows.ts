@@ -46,7 +46,8 @@ export async function bundleChanged(changes: readonly (Edit | Rename)[]): Promis
   }
 }
 
-async function applyEdit(folder: string, { file, from, to }: Edit): Promise<void> {
+/** @throws when the edit does not fit in exactly one place. */
+export async function applyEdit(folder: string, { file, from, to }: Edit): Promise<void> {
   const path = join(folder, file);
   const text = await readFile(path, 'utf8');
   const places = [...text.matchAll(new RegExp(from, `${from.flags}g`))].length;

@@ -74,8 +74,8 @@ describe('what a kill leaves', () => {
 
   it('is a client that asks again', () => {
     const clientCalls = [
-      { tool: 'await', startMs: 1_000, endMs: 2_500, failure: 'fetch failed' },
-      { tool: 'await', startMs: 1_000, endMs: 3_000, failure: null },
+      { tool: 'await', server: null, startMs: 1_000, endMs: 2_500, failure: 'fetch failed' },
+      { tool: 'await', server: null, startMs: 1_000, endMs: 3_000, failure: null },
     ];
     const observations = seen({ clientCalls, kills: [killAt('mcp-server', 2_400)] });
     expect(aftermath('mcp-server', observations)?.clientCalls).toMatchObject({ wentOn: 1, retried: 1 });
