@@ -52,7 +52,9 @@ if (process.argv[1] === import.meta.filename) {
   }
   try {
     await copyPackages(resolve(target));
-    console.log(`${target}: ${((await sizeOf(resolve(target, 'node_modules'))) / 1e6).toFixed(1)} MB of packages`);
+    console.log(
+      `${target}: ${((await sizeOf(resolve(target, 'node_modules'))) / 1e6).toFixed(1)} MB of packages`,
+    );
   } catch (error) {
     console.error(error instanceof Error ? error.message : error);
     process.exit(1);
