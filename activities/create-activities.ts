@@ -2,6 +2,7 @@
 import { activityInfo, cancellationSignal } from '@temporalio/activity';
 import type { Client } from '@temporalio/client';
 import type { Logger } from 'pino';
+import type { Addresses } from '../contracts/addresses.ts';
 import type { ToolServers } from '../contracts/config-file.ts';
 import type { ListedTool } from '../contracts/tool-listing.ts';
 import { textDigest } from '../contracts/transcript-digest.ts';
@@ -17,8 +18,8 @@ import { createToolRegistry } from './tool-servers/tool-registry.ts';
 import { createWeightedCache } from './weighted-cache.ts';
 
 export interface ActivitiesDeps {
-  /** Root of the proxy, without `/v1`. */
-  readonly proxyUrl: string;
+  /** Root of the proxy, without `/v1`, or of several that will do. */
+  readonly proxyUrl: Addresses;
   /** What the services send to each other; null: nothing. */
   readonly token: string | null;
   readonly toolServers: ToolServers;

@@ -6,6 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Client } from '@temporalio/client';
 import { Worker, type NativeConnection, type WorkerOptions } from '@temporalio/worker';
 import type { Logger } from 'pino';
+import type { Addresses } from '../contracts/addresses.ts';
 import type { ToolServers } from '../contracts/config-file.ts';
 import type { ConfigStatus } from '../contracts/config-status.ts';
 import type { DeploymentVersion } from '../contracts/settings.ts';
@@ -27,8 +28,8 @@ export interface WorkerConfig {
   readonly taskQueue: string;
   /** Absent or null: unversioned, for every run that is pinned to no version. See docs/deploys.md. */
   readonly deployment?: DeploymentVersion | null;
-  /** Root of the proxy, without `/v1`. */
-  readonly proxyUrl: string;
+  /** Root of the proxy, without `/v1`, or of several that will do. */
+  readonly proxyUrl: Addresses;
   /** What the services send to each other; null or absent: nothing. */
   readonly token?: string | null;
   readonly toolServers: ToolServers;

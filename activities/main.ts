@@ -32,7 +32,8 @@ async function main(): Promise<void> {
       temporal,
       taskQueue: settings.taskQueue,
       deployment: settings.deployment,
-      proxyUrl: settings.proxyUrl ?? `http://127.0.0.1:${settings.ports.proxy}`,
+      proxyUrl:
+        settings.proxyUrls.length > 0 ? settings.proxyUrls : `http://127.0.0.1:${settings.ports.proxy}`,
       token: settings.token,
       toolServers: config?.tools.mcpServers ?? {},
       workflowBundle: await keptBundle(settings.stateDir, { logger: temporalLogger(logger) }),

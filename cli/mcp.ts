@@ -16,7 +16,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
 export async function mcp(forms: 'on' | 'off', environment: Environment): Promise<0> {
   const settings = parseSettings(environment);
   requireServiceToken(settings);
-  const { host, ports, taskQueue, proxyUrl, logLevel, token } = settings;
+  const { host, ports, taskQueue, proxyUrls, logLevel, token } = settings;
   const logger = pino({ level: logLevel, serializers: logSerializers }, destination(2));
   // For the limits of callers.
   const live = await openConfigFile(settings.configPath, logger);
@@ -29,7 +29,7 @@ export async function mcp(forms: 'on' | 'off', environment: Environment): Promis
       taskQueue,
       maxRunning: settings.maxRunning,
       callers: () => live?.current().callers ?? {},
-      proxyUrl: proxyUrl ?? `http://${host}:${ports.proxy}`,
+      proxyUrl: proxyUrls.length > 0 ? proxyUrls : `http://${host}:${ports.proxy}`,
       token,
     },
     { logger, forms },

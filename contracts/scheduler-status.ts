@@ -70,5 +70,17 @@ export const schedulerStatusSchema = z.object({
   policy: policySchema,
   /** Absent: a scheduler of an older version. */
   config: configStatusSchema.optional(),
+  /** Which of several schedulers decides; absent: there is one, and it does. */
+  lease: z
+    .object({
+      role: z.enum(['active', 'standby']),
+      /** Who has the lease, as it calls itself; null: nobody, or it is not known yet. */
+      holder: z.string().nullable(),
+      /** Where the lease is, as it was set. */
+      at: z.string(),
+      /** What stands in the way of reading or renewing it; null: nothing. */
+      fault: z.string().nullable(),
+    })
+    .optional(),
 });
 export type SchedulerStatus = z.infer<typeof schedulerStatusSchema>;

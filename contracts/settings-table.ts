@@ -47,8 +47,21 @@ export const settingsTable = {
   FERMATA_WORKER_PORT: port(9464, "the worker's health and metrics"),
   FERMATA_TEMPORAL_PORT: port(7233, 'Temporal, when fermata starts it'),
   FERMATA_TEMPORAL_UI_PORT: port(8233, "Temporal's web pages, when fermata starts it"),
-  FERMATA_SCHEDULER_URL: { default: null, meaning: 'Where the scheduler is; without it on its local port.' },
-  FERMATA_PROXY_URL: { default: null, meaning: 'Where the proxy is; without it on its local port.' },
+  FERMATA_SCHEDULER_URL: {
+    default: null,
+    meaning:
+      'Where the scheduler is; several with commas between them: the active one and those that stand by. Without it on its local port.',
+  },
+  FERMATA_PROXY_URL: {
+    default: null,
+    meaning:
+      'Where the proxy is; several with commas between them: turns go to the next one while one is away. Without it on its local port.',
+  },
+  FERMATA_SCHEDULER_LEASE: {
+    default: null,
+    meaning:
+      'Where several schedulers settle which of them is active: `file:/path/of/a/folder`, `kubernetes:name` or `kubernetes:namespace/name`. Without it the scheduler is active.',
+  },
   FERMATA_MCP_URL: {
     default: null,
     meaning: 'Where the command line finds the mcp-server; without it on its local port.',

@@ -3,6 +3,7 @@
  * `cli/` read `process.env`.
  */
 import { largestMaxRunning } from './config-file.ts';
+import { parseLeaseSetting, type LeaseSetting } from './lease-setting.ts';
 import { defaultMaxRunning } from './run-names.ts';
 import { settingsTable } from './settings-table.ts';
 
@@ -26,9 +27,11 @@ export interface Settings {
     readonly temporal: number;
     readonly temporalUi: number;
   };
-  /** null: the local port. */
-  readonly schedulerUrl: string | null;
-  readonly proxyUrl: string | null;
+  /** In the order in which they are asked; empty: the local port. */
+  readonly schedulerUrls: readonly string[];
+  readonly proxyUrls: readonly string[];
+  /** Which of several schedulers is active; null: there is one, and it always is. */
+  readonly schedulerLease: LeaseSetting | null;
   /** Whom the command line asks. */
   readonly mcpUrl: string | null;
   /** Root of Temporal's own web pages; null: not known. `fermata up` knows that of its own server. */
@@ -86,6 +89,7 @@ export function parseSettings(environment: Readonly<Record<string, string | unde
     if (value === null || /^https?:\/\/[^/]+/.test(value)) return value?.replace(/\/+$/, '') ?? null;
     throw new SettingsFault(`${name}: got '${value}', expected an address such as http://127.0.0.1:8080`);
   };
+  const addresses = (name: string): readonly string[] => readAddresses(name, text(name));
   const logLevel = text('FERMATA_LOG_LEVEL') ?? 'info';
   if (!logLevels.includes(logLevel)) {
     throw new SettingsFault(`FERMATA_LOG_LEVEL: got '${logLevel}', expected one of ${logLevels.join(', ')}`);
@@ -112,8 +116,9 @@ export function parseSettings(environment: Readonly<Record<string, string | unde
       temporal: port('FERMATA_TEMPORAL_PORT', 7233),
       temporalUi: port('FERMATA_TEMPORAL_UI_PORT', 8233),
     }),
-    schedulerUrl: address('FERMATA_SCHEDULER_URL'),
-    proxyUrl: address('FERMATA_PROXY_URL'),
+    schedulerUrls: addresses('FERMATA_SCHEDULER_URL'),
+    proxyUrls: addresses('FERMATA_PROXY_URL'),
+    schedulerLease: readSchedulerLease(text('FERMATA_SCHEDULER_LEASE')),
     mcpUrl: address('FERMATA_MCP_URL'),
     temporalUiUrl: address('FERMATA_TEMPORAL_UI_URL'),
     taskQueue: text('FERMATA_TASK_QUEUE') ?? 'fermata',
@@ -124,6 +129,31 @@ export function parseSettings(environment: Readonly<Record<string, string | unde
     drainMs: readDrainMs(text('FERMATA_DRAIN_SECONDS')),
     maxRunning: readMaxRunning(text('FERMATA_MAX_RUNS')),
   });
+}
+
+/** Most addresses of one setting. */
+const maxAddresses = 16;
+
+/** One address, or several with commas between them; each once. */
+function readAddresses(name: string, value: string | null): readonly string[] {
+  if (value === null) return Object.freeze([]);
+  const given = value.split(',').map((part) => part.trim());
+  const addresses = given.map((part) => part.replace(/\/+$/, ''));
+  const fine = given.every((part) => /^https?:\/\/[^/\s]+/.test(part));
+  if (fine && given.length <= maxAddresses && new Set(addresses).size === addresses.length) {
+    return Object.freeze(addresses);
+  }
+  const rule = `an address such as http://127.0.0.1:8080, or up to ${maxAddresses} different ones with commas between them`;
+  throw new SettingsFault(`${name}: got '${value}', expected ${rule}`);
+}
+
+function readSchedulerLease(value: string | null): LeaseSetting | null {
+  if (value === null) return null;
+  const lease = parseLeaseSetting(value);
+  if (lease !== null) return lease;
+  throw new SettingsFault(
+    `FERMATA_SCHEDULER_LEASE: got '${value}', expected file:/path/of/a/folder, or kubernetes:name or kubernetes:namespace/name of a Lease`,
+  );
 }
 
 /** Temporal refuses dots and colons in the name of a deployment: they part it from its build. */

@@ -27,9 +27,10 @@ async function main(): Promise<void> {
       temporal: readTemporalSettings(process.env, ports.temporal),
       taskQueue,
       maxRunning: settings.maxRunning,
-      proxyUrl: settings.proxyUrl ?? `http://${host}:${ports.proxy}`,
+      proxyUrl: settings.proxyUrls.length > 0 ? settings.proxyUrls : `http://${host}:${ports.proxy}`,
       temporalUiUrl: settings.temporalUiUrl,
-      schedulerUrl: settings.schedulerUrl ?? `http://${host}:${ports.scheduler}`,
+      schedulerUrl:
+        settings.schedulerUrls.length > 0 ? settings.schedulerUrls : `http://${host}:${ports.scheduler}`,
     },
     { logger, access, page: ownPage, configuration: live },
   );

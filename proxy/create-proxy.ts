@@ -7,6 +7,7 @@ import type { ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Logger } from 'pino';
 import { openAccess, type Access } from '../auth/access.ts';
+import { addressList, type Addresses } from '../contracts/addresses.ts';
 import type { TurnId } from '../contracts/ids.ts';
 import type { OpenLocalLink } from '../contracts/link-protocol.ts';
 import { tellOfMalformed } from './access-log.ts';
@@ -34,8 +35,8 @@ export interface ProxyConfig {
   readonly host: string;
   /** 0: any free one. */
   readonly port: number;
-  /** http or https address of the scheduler. */
-  readonly schedulerUrl: string;
+  /** http or https address of the scheduler, or of several of which one is active. */
+  readonly schedulerUrl: Addresses;
   /** Links with a scheduler in this process, in the place of a connection to `schedulerUrl`. */
   readonly openLink?: OpenLocalLink;
   /** Where rate limits are counted for several proxies; null or absent: in each proxy's memory. */
@@ -99,18 +100,23 @@ async function connectRedis(
   return await connectSharedBudgets({ url, answerWithinMs: limits.redisAnswerMs, logger });
 }
 
-function carrierOf(
+function carriersOf(
   { schedulerUrl, openLink }: ProxyConfig,
   limits: ProxyLimits,
   deps: ProxyDeps,
-): LinkCarrier {
-  if (openLink !== undefined) return localCarrier(openLink);
-  return webSocketCarrier({
-    schedulerUrl,
-    token: deps.access?.serviceToken ?? null,
-    pingMs: limits.linkPingMs,
-    logger: deps.logger,
-  });
+): readonly LinkCarrier[] {
+  if (openLink !== undefined) return [localCarrier(openLink)];
+  const addresses = addressList(schedulerUrl);
+  const several = addresses.length > 1;
+  return addresses.map((address) =>
+    webSocketCarrier({
+      schedulerUrl: address,
+      token: deps.access?.serviceToken ?? null,
+      pingMs: several ? limits.linkPingOfSeveralMs : limits.linkPingMs,
+      handshakeMs: several ? limits.linkOpenOfSeveralMs : limits.linkOpenMs,
+      logger: deps.logger,
+    }),
+  );
 }
 
 function createContext(
@@ -121,7 +127,7 @@ function createContext(
 ): ProxyContext {
   const nowMs = (): number => performance.now();
   const proxy = drawProxyId();
-  const link = new LinkClient(carrierOf(config, limits, deps), proxy);
+  const link = new LinkClient(carriersOf(config, limits, deps), proxy);
   const runs = new RunRegistry({ maxRuns: limits.liveRuns, forgetAfterMs: limits.forgetAfterMs });
   const turns = new LiveTurns({
     runs,

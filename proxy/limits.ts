@@ -16,6 +16,12 @@ export interface ProxyLimits {
   readonly lastBytesMs: number;
   /** A link that answers no ping within this is taken for lost. */
   readonly linkPingMs: number;
+  /** The same where there are several schedulers: one that has frozen is not to be waited for. */
+  readonly linkPingOfSeveralMs: number;
+  /** A scheduler that does not answer the request for a link within this is away. */
+  readonly linkOpenMs: number;
+  /** The same where there are several. */
+  readonly linkOpenOfSeveralMs: number;
   /** How often the scheduler is told which turns still receive bytes. */
   readonly progressEveryMs: number;
   /** More held turns in this process are refused with `overloaded`. */
@@ -48,6 +54,9 @@ export const defaultLimits: ProxyLimits = {
   drainMs: 30_000,
   lastBytesMs: 1_000,
   linkPingMs: 5_000,
+  linkPingOfSeveralMs: 1_500,
+  linkOpenMs: 2_000,
+  linkOpenOfSeveralMs: 1_000,
   progressEveryMs: 60_000,
   heldTurns: 100_000,
   liveRuns: 100_000,

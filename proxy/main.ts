@@ -14,7 +14,10 @@ async function main(): Promise<void> {
     {
       host: settings.host,
       port: settings.ports.proxy,
-      schedulerUrl: settings.schedulerUrl ?? `http://127.0.0.1:${settings.ports.scheduler}`,
+      schedulerUrl:
+        settings.schedulerUrls.length > 0
+          ? settings.schedulerUrls
+          : `http://127.0.0.1:${settings.ports.scheduler}`,
       redisUrl: settings.redisUrl,
       limits: { drainMs: settings.drainMs },
     },

@@ -2,14 +2,16 @@
  * Streams one model turn through the proxy with the `openai` package. It turns every failure into an
  * `UpstreamFailure`; what that means for the run is `classify-failure.ts`. It never retries: the
  * activity's own retries are the only ones, so that one failed turn is one request. The one thing it sends
- * again, changed, is a turn whose form its engine does not take (`engine-manners.ts`).
+ * again, changed, is a turn whose form its engine does not take (`engine-manners.ts`); and of several proxies
+ * the next one is asked where one is away (`through-proxies.ts`).
  */
 import type { Readable } from 'node:stream';
 import type { Logger } from 'pino';
 import type OpenAI from 'openai';
 import { APIConnectionError, APIError } from 'openai';
 import { z } from 'zod';
-import { Agent, fetch as undiciFetch, type RequestInit as UndiciRequestInit } from 'undici';
+import { Agent, fetch as undiciFetch } from 'undici';
+import { AddressOrder, type Addresses } from '../../contracts/addresses.ts';
 import type { ChatMessage } from '../../contracts/chat-messages.ts';
 import { readRefusal } from '../../contracts/engine-refusal.ts';
 import { requestHeaders } from '../../contracts/headers.ts';
@@ -17,6 +19,14 @@ import type { ListedTool } from '../../contracts/tool-listing.ts';
 import { engineSchema } from '../tool-calls/engine-schema.ts';
 import { chatParams } from './chat-params.ts';
 import { nameProxyDeath } from './proxy-death.ts';
+import {
+  causeText,
+  connectionFailure,
+  endRunAt,
+  healthOf,
+  listModels,
+  type AskProxy,
+} from './proxy-requests.ts';
 import { createReplyCollector, type CollectedReply, type ReplyChunk } from './collect-reply.ts';
 import { createEngineManners, type SentForm } from './engine-manners.ts';
 import type { TurnProgress } from '../live-turns.ts';
@@ -24,6 +34,7 @@ import { ModelTurnError } from './model-turn-error.ts';
 import { openAiClient, withToken, type ProxyDoor, type StreamWatch } from './openai-door.ts';
 import { createPoolModels } from './pool-models.ts';
 import { readEvents } from './reply-events.ts';
+import { throughProxies } from './through-proxies.ts';
 
 export interface TurnRequest {
   readonly runId: string;
@@ -60,63 +71,61 @@ export interface ModelClient {
 
 /** UTF-16 units of one reply; a longer one is broken off. */
 const longestReply = 1_000_000;
+/** A proxy that takes no connection within this is away. */
+const connectMs = 5_000;
+/** Where another one is there to be asked. */
+const connectOneOfSeveralMs = 1_000;
 /** Above the proxy's own limit for a silent engine: it notices first and says why. */
 const silentStreamMs = 660_000;
 
 /**
- * @param proxyUrl root of the proxy, without `/v1`.
+ * @param addresses root of the proxy, without `/v1`; of several, the turns of a run go to the same one while it
+ *   answers.
  * @param token what the services send to each other; null: nothing.
  */
 export function createModelClient(
-  proxyUrl: string,
+  addresses: Addresses,
   token: string | null = null,
   logger?: Logger,
 ): ModelClient {
-  const agent = new Agent({ headersTimeout: 0, bodyTimeout: silentStreamMs, connect: { timeout: 5_000 } });
-  const fetchThroughAgent = (url: string, init: UndiciRequestInit) =>
-    undiciFetch(url, { ...init, headers: withToken(init.headers, token), dispatcher: agent });
-  const pool = createPoolModels(async (signal) => {
-    const response = await fetchThroughAgent(`${proxyUrl}/v1/models`, { signal });
-    return await response.json();
-  });
+  const proxies = new AddressOrder(addresses, () => performance.now());
+  const timeout = proxies.all.length > 1 ? connectOneOfSeveralMs : connectMs;
+  const agent = new Agent({ headersTimeout: 0, bodyTimeout: silentStreamMs, connect: { timeout } });
+  const ask: AskProxy = async (url, init) =>
+    await undiciFetch(url, { ...init, headers: withToken(init.headers, token), dispatcher: agent });
+  const pool = createPoolModels(
+    async (signal) =>
+      await throughProxies(proxies.inTurn(), proxies, async (url) => await listModels(ask, url, signal)),
+  );
   const manners = createEngineManners({ pool, logger });
-  const askProxy = async (signal: AbortSignal): Promise<void> => {
-    const answer = await fetchThroughAgent(`${proxyUrl}/healthz`, { signal });
-    await answer.body?.cancel();
-  };
   return {
     async stream(request, signal, progress) {
-      try {
-        return await manners.send(
-          request,
-          async (form) => await streamTurn({ proxyUrl, agent, token }, request, form, { signal, progress }),
-        );
-      } catch (error) {
-        if (!(error instanceof ModelTurnError)) throw error;
-        throw new ModelTurnError(await nameProxyDeath(error.failure, askProxy));
-      }
+      const sendTo = async (proxyUrl: string, form: SentForm): Promise<TurnReply> => {
+        try {
+          return await streamTurn({ proxyUrl, agent, token }, request, form, { signal, progress });
+        } catch (error) {
+          if (!(error instanceof ModelTurnError)) throw error;
+          throw new ModelTurnError(await nameProxyDeath(error.failure, healthOf(ask, proxyUrl)));
+        }
+      };
+      return await manners.send(
+        request,
+        async (form) =>
+          await throughProxies(
+            proxies.inTurn(request.runId),
+            proxies,
+            async (proxyUrl) => await sendTo(proxyUrl, form),
+          ),
+      );
     },
     takesImages: async (model) => await pool.takesImages(model),
     async endRun(runId, signal) {
       manners.forget(runId);
-      const url = `${proxyUrl}/v1/runs/${encodeURIComponent(runId)}`;
-      try {
-        const response = await fetchThroughAgent(url, { method: 'DELETE', signal });
-        await response.body?.cancel();
-        // A run that the proxy does not know needs no ending.
-        if (response.ok || response.status === 404) return;
-        const message = `the proxy answered ${response.status} to the end of the run`;
-        throw new ModelTurnError({
-          kind: 'status',
-          status: response.status,
-          code: null,
-          message,
-          headers: {},
-          refusal: null,
-        });
-      } catch (error) {
-        throw error instanceof ModelTurnError || signal.aborted ? error : connectionFailure(error);
-      }
+      await throughProxies(
+        proxies.inTurn(runId),
+        proxies,
+        async (proxyUrl) => await endRunAt(ask, proxyUrl, { runId, signal }),
+      );
     },
     close: async () => await agent.destroy(),
   };
@@ -244,8 +253,11 @@ function describeError(error: unknown, { body, errorBody }: StreamWatch): ModelT
   if (error instanceof APIConnectionError)
     return answered ? brokenStream(causeText(error)) : connectionFailure(error);
   if (error instanceof APIError) {
-    if (error.status === undefined)
+    if (error.status === undefined) {
+      // A proxy that stops cuts what lasts too long: another one takes it, and the engine is not to blame.
+      if (error.code === 'draining') return drainedAmidReply(error.message);
       return brokenStream(`the engine reported an error in its stream: ${error.message}`);
+    }
     const status = Number(error.status);
     const refusal = readRefusal(status, errorBody);
     return new ModelTurnError({
@@ -263,10 +275,14 @@ function describeError(error: unknown, { body, errorBody }: StreamWatch): ModelT
   return answered ? brokenStream(causeText(error)) : connectionFailure(error);
 }
 
-function connectionFailure(error: unknown): ModelTurnError {
+function drainedAmidReply(message: string): ModelTurnError {
   return new ModelTurnError({
-    kind: 'connection',
-    message: `the proxy could not be reached: ${causeText(error)}`,
+    kind: 'status',
+    status: 503,
+    code: 'draining',
+    message,
+    headers: {},
+    refusal: null,
   });
 }
 
@@ -279,15 +295,4 @@ function replyTooLarge(): ModelTurnError {
     kind: 'too-large',
     message: `the model's reply is longer than the ${longestReply} characters a run can keep; set maxTokens`,
   });
-}
-
-/** The innermost message, which says what the outer ones only announce. */
-function causeText(error: unknown): string {
-  let current: unknown = error;
-  for (let depth = 0; depth < 4 && current instanceof Error && current.cause instanceof Error; depth += 1) {
-    current = current.cause;
-  }
-  if (!(current instanceof Error)) return String(current);
-  const code = (current as NodeJS.ErrnoException).code;
-  return current.message === '' ? (code ?? current.name) : current.message;
 }

@@ -94,7 +94,7 @@ function spawnText(report: SpawnReport): string {
 async function agentsLoad(args: LoadgenOptions, agents: number, world: World): Promise<ExitCode> {
   const printer = printerOf(args.json, world);
   const settings = parseSettings(world.environment);
-  const proxyUrl = (args.proxy ?? settings.proxyUrl ?? `http://${settings.host}:${settings.ports.proxy}`)
+  const proxyUrl = (args.proxy ?? settings.proxyUrls[0] ?? `http://${settings.host}:${settings.ports.proxy}`)
     .replace(/\/+$/, '')
     .replace(/\/v1$/, '');
   const load: AgentsLoad = {

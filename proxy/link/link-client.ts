@@ -1,7 +1,8 @@
 /**
  * The proxy's end of the link to the scheduler: one connection, opened again whenever it is lost, first at
- * once and then every second. Each begins with a resync. It carries messages; what they mean is decided by
- * the turns, runs and pool that it is given.
+ * once and then every second. Of several schedulers one is active and the others refuse: they are tried in
+ * turn, round after round. Each connection begins with a resync. It carries messages; what they mean is decided
+ * by the turns, runs and pool that it is given.
  */
 import type { Logger } from 'pino';
 import type { ProxyId, RunId } from '../../contracts/ids.ts';
@@ -13,6 +14,10 @@ import type { ReplicaPool } from './replica-pool.ts';
 import type { RunRegistry } from './run-registry.ts';
 
 const retryEveryMs = 1_000;
+/** After a round of several schedulers of which none was active, for the first rounds: one soon takes over. */
+const nextRoundMs = 150;
+/** Rounds after which it is no take-over any more: some 5 s. */
+const quickRounds = 30;
 /** Ends of runs that are kept while the link is down; the oldest are dropped above. */
 const maxPendingEnds = 10_000;
 /** A connection that lasted less does not count as one: the next try waits. */
@@ -28,8 +33,12 @@ export interface LinkParts {
 }
 
 export class LinkClient {
-  readonly #carrier: LinkCarrier;
+  readonly #carriers: readonly LinkCarrier[];
   readonly #proxy: ProxyId;
+  /** Of the carrier in use. */
+  #index = 0;
+  /** Tries in a row that came to no link, or to none that lasted. */
+  #failures = 0;
   #refused = false;
   #parts: LinkParts | null = null;
   #transport: LinkTransport | null = null;
@@ -40,13 +49,15 @@ export class LinkClient {
   #progress: NodeJS.Timeout | null = null;
   readonly #pendingEnds = new Set<RunId>();
 
-  constructor(carrier: LinkCarrier, proxy: ProxyId) {
-    this.#carrier = carrier;
+  /** @param carriers one for each scheduler, at least one. */
+  constructor(carriers: readonly LinkCarrier[], proxy: ProxyId) {
+    this.#carriers = carriers;
     this.#proxy = proxy;
   }
 
+  /** Where the link is, or is tried to be. */
   get url(): string {
-    return this.#carrier.url;
+    return this.#carrier().url;
   }
 
   get connected(): boolean {
@@ -90,7 +101,7 @@ export class LinkClient {
 
   #connect(): void {
     this.#retryTimer = null;
-    this.#transport = this.#carrier.open({
+    this.#transport = this.#carrier().open({
       opened: () => this.#opened(),
       received: (message) => this.#received(message),
       lost: () => this.#lost(),
@@ -143,7 +154,25 @@ export class LinkClient {
     if (this.#closed || parts === null) return;
     const settled = wasOpen && parts.nowMs() - this.#openedAtMs >= settledAfterMs;
     if (wasOpen) parts.logger.warn({ url: this.url }, 'link to the scheduler lost; turns are held meanwhile');
-    this.#retryTimer = setTimeout(() => this.#connect(), settled ? 0 : retryEveryMs);
+    if (settled) this.#failures = 0;
+    const delayMs = settled ? 0 : this.#delayAfterFailure();
+    this.#index = (this.#index + 1) % this.#carriers.length;
+    this.#retryTimer = setTimeout(() => this.#connect(), delayMs);
+  }
+
+  #carrier(): LinkCarrier {
+    const carrier = this.#carriers[this.#index];
+    if (carrier === undefined) throw new Error('a link needs the address of a scheduler');
+    return carrier;
+  }
+
+  /** The others are asked at once; a round in which nobody was active is followed by a pause. */
+  #delayAfterFailure(): number {
+    this.#failures += 1;
+    const count = this.#carriers.length;
+    if (this.#failures % count !== 0) return 0;
+    const quick = count > 1 && this.#failures / count <= quickRounds;
+    return quick ? nextRoundMs : retryEveryMs;
   }
 
   #received(message: SchedulerMessage): void {

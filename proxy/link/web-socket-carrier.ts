@@ -12,7 +12,6 @@ import {
 } from '../../contracts/link-protocol.ts';
 import type { LinkCarrier, LinkEvents, LinkTransport } from './link-transport.ts';
 
-const handshakeTimeoutMs = 2_000;
 /** A scheduler that does not answer a close within this is left without it. */
 const closeTimeoutMs = 1_000;
 const maxMessageBytes = 16 * 1024 * 1024;
@@ -26,6 +25,8 @@ export interface WebSocketCarrierOptions {
   readonly token: string | null;
   /** Milliseconds from one ping to the next; the one before must have been answered by then. */
   readonly pingMs: number;
+  /** Milliseconds within which the scheduler must have answered the request for a link. */
+  readonly handshakeMs: number;
   readonly logger: Logger;
 }
 
@@ -47,13 +48,17 @@ class WebSocketLink implements LinkTransport {
   #uncork: (() => void) | null = null;
   #wroteAtOnce = false;
 
-  constructor(url: string, { token, pingMs, logger }: WebSocketCarrierOptions, events: LinkEvents) {
+  constructor(
+    url: string,
+    { token, pingMs, handshakeMs, logger }: WebSocketCarrierOptions,
+    events: LinkEvents,
+  ) {
     this.#url = url;
     this.#events = events;
     this.#logger = logger;
     const socket = new WebSocket(url, {
       perMessageDeflate: false,
-      handshakeTimeout: handshakeTimeoutMs,
+      handshakeTimeout: handshakeMs,
       maxPayload: maxMessageBytes,
       headers: token === null ? {} : { authorization: `Bearer ${token}` },
     });
@@ -108,6 +113,7 @@ class WebSocketLink implements LinkTransport {
 
   #closed(): void {
     if (this.#pings !== null) clearInterval(this.#pings);
+    this.#pings = null;
     if (this.#lingerTimer !== null) clearTimeout(this.#lingerTimer);
     this.#lingerTimer = null;
     this.#lingering = [];
@@ -156,13 +162,17 @@ class WebSocketLink implements LinkTransport {
     this.#events.received(message);
   }
 
+  /** What has arrived while this process was busy is read first: an answer may be among it. */
   #ping(): void {
-    if (!this.#pongSeen) {
-      this.#socket.terminate();
-      return;
-    }
-    this.#pongSeen = false;
-    this.#socket.ping();
+    setImmediate(() => {
+      if (this.#pings === null) return;
+      if (!this.#pongSeen) {
+        this.#socket.terminate();
+        return;
+      }
+      this.#pongSeen = false;
+      this.#socket.ping();
+    });
   }
 }
 

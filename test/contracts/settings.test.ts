@@ -9,8 +9,9 @@ describe('settings', () => {
       stateDir: '.fermata',
       logLevel: 'info',
       ports: { proxy: 8080, mcp: 7000, scheduler: 5001, worker: 9464, temporal: 7233, temporalUi: 8233 },
-      schedulerUrl: null,
-      proxyUrl: null,
+      schedulerUrls: [],
+      proxyUrls: [],
+      schedulerLease: null,
       mcpUrl: null,
       temporalUiUrl: null,
       taskQueue: 'fermata',
@@ -26,8 +27,35 @@ describe('settings', () => {
   it('take port 0 as any free port and cut trailing slashes of addresses', () => {
     const settings = parseSettings({ FERMATA_PROXY_PORT: '0', FERMATA_PROXY_URL: 'http://10.0.0.1:8080//' });
     expect(settings.ports.proxy).toBe(0);
-    expect(settings.proxyUrl).toBe('http://10.0.0.1:8080');
+    expect(settings.proxyUrls).toEqual(['http://10.0.0.1:8080']);
   });
+
+  it('take several addresses in the order given', () => {
+    const settings = parseSettings({
+      FERMATA_SCHEDULER_URL: 'http://a:5001/, https://b:5001',
+      FERMATA_PROXY_URL: 'http://10.0.0.1:8080,http://10.0.0.2:8080',
+    });
+    expect(settings.schedulerUrls).toEqual(['http://a:5001', 'https://b:5001']);
+    expect(settings.proxyUrls).toEqual(['http://10.0.0.1:8080', 'http://10.0.0.2:8080']);
+  });
+
+  it.each([
+    ['file:/var/lib/fermata/lease', { kind: 'file', path: '/var/lib/fermata/lease' }],
+    ['file:lease', { kind: 'file', path: 'lease' }],
+    ['kubernetes:scheduler', { kind: 'kubernetes', namespace: null, name: 'scheduler' }],
+    ['kubernetes:agents/fermata.one', { kind: 'kubernetes', namespace: 'agents', name: 'fermata.one' }],
+  ])('read the lease %s', (given, lease) => {
+    expect(parseSettings({ FERMATA_SCHEDULER_LEASE: given }).schedulerLease).toEqual(lease);
+  });
+
+  it.each(['/var/lease', 'file:', 'kubernetes:', 'kubernetes:a/b/c', 'kubernetes:Upper', 'k8s:a', 'redis:x'])(
+    'stop the start at the lease %s',
+    (given) => {
+      const read = (): unknown => parseSettings({ FERMATA_SCHEDULER_LEASE: given });
+      expect(read).toThrow(SettingsFault);
+      expect(read).toThrow(/^FERMATA_SCHEDULER_LEASE: got '.*', expected file:\/path/);
+    },
+  );
 
   it('treat an empty variable as absent', () => {
     expect(parseSettings({ FERMATA_HOST: '', FERMATA_LOG_LEVEL: ' ' }).host).toBe('127.0.0.1');
@@ -40,6 +68,8 @@ describe('settings', () => {
     ['FERMATA_MCP_PORT', '1e3', "got '1e3', expected a port"],
     ['FERMATA_LOG_LEVEL', 'loud', 'expected one of fatal, error'],
     ['FERMATA_PROXY_URL', 'localhost:8080', 'expected an address such as http://'],
+    ['FERMATA_PROXY_URL', 'http://a:1,', 'expected an address such as http://'],
+    ['FERMATA_SCHEDULER_URL', 'http://a:1,http://a:1/', 'different ones with commas'],
     ['FERMATA_HOST', '0.0.0.0', 'FERMATA_ALLOW_OPEN=1'],
     ['FERMATA_PROXI_PORT', '1', 'unknown setting; known are'],
     ['FERMATA_TOKEN', 'tooshort', 'expected 16 to 512'],

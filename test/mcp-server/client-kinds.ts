@@ -26,7 +26,7 @@ export function endsTheCall(kind: Kind): boolean {
 }
 
 /** A server of its own for one client, on the runs of `stack`. */
-export function stdioCommand({ config: { temporal, taskQueue, proxyUrl } }: Stack): StdioCommand {
+export function stdioCommand({ proxyUrl, config: { temporal, taskQueue } }: Stack): StdioCommand {
   const entry = resolve(import.meta.dirname, 'stdio-main.ts');
   const args = ['--import', 'tsx', entry, temporal.address, taskQueue, proxyUrl];
   return { command: process.execPath, args, cwd: resolve(import.meta.dirname, '..', '..') };

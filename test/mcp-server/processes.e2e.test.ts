@@ -27,7 +27,8 @@ const root = resolve(import.meta.dirname, '..', '..');
 const entry = resolve(import.meta.dirname, 'stdio-main.ts');
 
 function command() {
-  const { temporal, taskQueue, proxyUrl } = stack.config;
+  const { proxyUrl } = stack;
+  const { temporal, taskQueue } = stack.config;
   const args = ['--import', 'tsx', entry, temporal.address, taskQueue, proxyUrl];
   return { command: process.execPath, args, cwd: root, stderr: 'pipe' as const };
 }
@@ -133,7 +134,7 @@ describe('as a service', () => {
       env: {
         PATH: process.env['PATH'],
         FERMATA_MCP_PORT: '0',
-        FERMATA_PROXY_URL: stack.config.proxyUrl,
+        FERMATA_PROXY_URL: stack.proxyUrl,
         FERMATA_TASK_QUEUE: stack.config.taskQueue,
         TEMPORAL_ADDRESS: stack.config.temporal.address,
       },
