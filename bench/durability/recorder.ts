@@ -91,6 +91,11 @@ export class Recorder {
     this.#sources = sources;
   }
 
+  /** How often engines were asked for a turn of these runs. */
+  get turnCount(): number {
+    return this.#turns.length;
+  }
+
   /** Takes over what engines and tool server have seen; they forget after some thousands. */
   collect(): void {
     for (const [index, engine] of this.#sources.engines.entries()) {

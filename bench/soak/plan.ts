@@ -1,0 +1,62 @@
+/** How many turns, by whom, and how often parts are restarted meanwhile. Pure. */
+import type { AgentShape } from '../operate/agent-plan.ts';
+import type { MemberKind } from '../operate/cluster-plan.ts';
+
+export interface SoakPlan {
+  readonly seed: number;
+  /** Of durable runs and of agents with loops of their own together. */
+  readonly turns: number;
+  /** Bounds of the share of turns that durable runs take; who is ahead waits. */
+  readonly durableShare: { readonly least: number; readonly most: number };
+  readonly clients: number;
+  readonly agents: number;
+  readonly shape: AgentShape;
+  readonly counts: Readonly<Record<MemberKind, number>>;
+  /** Milliseconds between a part's return and the next one's end. */
+  readonly restartGapMs: number;
+  /** false: they live too short for it to mean anything. */
+  readonly measuresMemory: boolean;
+  readonly sampleEveryMs: number;
+}
+
+/** One of each kind is never restarted, so that its memory can be told; see survivors.ts. */
+const counts = { scheduler: 2, proxy: 2, worker: 2, 'mcp-server': 2 } as const;
+
+const full: SoakPlan = {
+  seed: 1,
+  turns: 100_000,
+  durableShare: { least: 0.05, most: 0.08 },
+  clients: 20,
+  agents: 32,
+  shape: { fewestTurns: 3, mostTurns: 9, slowestToolMs: 10 },
+  counts,
+  restartGapMs: 2_000,
+  measuresMemory: true,
+  sampleEveryMs: 4_000,
+};
+
+export function planOf(quick: boolean): SoakPlan {
+  if (!quick) return full;
+  return {
+    ...full,
+    turns: 4_000,
+    clients: 12,
+    restartGapMs: 500,
+    measuresMemory: false,
+    sampleEveryMs: 1_000,
+  };
+}
+
+export const limits = {
+  /** Median of the last quarter over that of the second. */
+  memoryGrowth: 1.1,
+  /** The same of open files and sockets, beyond which a few more are allowed. */
+  openGrowth: 1.1,
+  openMore: 8,
+  bytesMoreKiB: 64,
+} as const;
+
+/** Which quarter of the turns is under way, from 1. */
+export function quarterOf(done: number, turns: number): number {
+  return Math.min(4, 1 + Math.floor((4 * done) / turns));
+}
