@@ -186,7 +186,7 @@ envFrom:
 {{- $root := index . 0 -}}
 - name: tmp
   emptyDir:
-    sizeLimit: 1Gi
+    sizeLimit: 512Mi
 {{- if has "config" . }}
 - name: config
   configMap:
