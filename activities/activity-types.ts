@@ -82,6 +82,8 @@ export interface CallToolInput {
   readonly arguments: string;
   /** Attempts in all; 1: the call must never be repeated. */
   readonly attempts: number;
+  /** W3C trace context for the tool server. Set by the worker itself, never by a workflow. */
+  readonly traceparent?: string;
 }
 
 export interface CallToolResult {

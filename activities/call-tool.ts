@@ -49,6 +49,7 @@ async function attemptCall(
     tool: input.serverTool,
     arguments: JSON.parse(input.arguments) as Record<string, unknown>,
     idempotencyKey: `${runId}:${input.callId}`,
+    ...(input.traceparent === undefined ? {} : { traceparent: input.traceparent }),
   };
   try {
     return await withHeartbeat({ finishWithinMs: repeatable ? 0 : finishWithinMs }, async (signal) => {

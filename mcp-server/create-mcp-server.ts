@@ -25,10 +25,11 @@ import { createMcpEndpoint, maxBodyBytes, type McpEndpoint } from './mcp/mcp-end
 import { createMetrics } from './metrics.ts';
 import { addPage, type PageSource } from './page/add-page.ts';
 import { packageVersion } from './runs/package-version.ts';
+import type { Telemetry } from '../telemetry/telemetry.ts';
 import { createRunService, type RunService, type RunServiceConfig } from './runs/run-service.ts';
 import { createServerFactory, type RequestOrigin } from './mcp/server-factory.ts';
 
-export interface McpServerConfig extends Omit<RunServiceConfig, 'token' | 'callers'> {
+export interface McpServerConfig extends Omit<RunServiceConfig, 'token' | 'callers' | 'telemetry'> {
   readonly host: string;
   /** 0: any free one. */
   readonly port: number;
@@ -51,6 +52,8 @@ export interface McpServerDeps {
   readonly logger: Logger;
   /** Who is let in, and the token for the proxy; absent: everyone, and none. */
   readonly access?: Access;
+  /** Where requests are traced; its owner closes it after the server. null or absent: nowhere. */
+  readonly telemetry?: Telemetry | null;
   /** The web page; absent: `/` says where the rest is. */
   readonly page?: PageSource;
   /** What it goes by and shows; absent: there is no file. */
@@ -62,12 +65,13 @@ const defaultSweepMs = 30_000;
 /** @throws when the port is taken. */
 export async function createMcpServer(
   config: McpServerConfig,
-  { logger, access = openAccess, page, configuration = null }: McpServerDeps,
+  { logger, access = openAccess, page, configuration = null, telemetry = null }: McpServerDeps,
 ): Promise<McpServerHandle> {
   const service = createRunService({
     ...config,
     token: access.serviceToken,
     callers: () => configuration?.current().callers ?? {},
+    telemetry,
   });
   const origins = new WeakMap<Request, RequestOrigin>();
   const metrics = createMetrics({
@@ -79,6 +83,7 @@ export async function createMcpServer(
     service,
     logger,
     meter: metrics,
+    telemetry,
     stateKey: { serviceToken: access.serviceToken, temporal: config.temporal },
     originOf: (request) => {
       const origin = request === undefined ? undefined : origins.get(request);
@@ -98,7 +103,7 @@ export async function createMcpServer(
     temporalUiUrl: config.temporalUiUrl ?? null,
   };
   const shown = { facts, configuration, meter: metrics, events: config.eventStreams };
-  const api = addRunApi(app, { service, logger, ...shown });
+  const api = addRunApi(app, { service, logger, telemetry, ...shown });
   serveProbes(app, service);
   app.get('/metrics', async (_, reply) => {
     reply.type(metrics.registry.contentType);

@@ -33,6 +33,7 @@ export function serveStdio(config: RunServiceConfig, deps: StdioDeps): StdioServ
     logger,
     meter: noMeter,
     forms: deps.forms,
+    telemetry: config.telemetry,
     stateKey: { serviceToken: config.token ?? null, temporal: config.temporal },
     originOf: () => {
       throw new Error('there are no HTTP requests over stdio');

@@ -10,6 +10,7 @@ import { openAccess, type Access } from '../auth/access.ts';
 import { addressList, type Addresses } from '../contracts/addresses.ts';
 import type { TurnId } from '../contracts/ids.ts';
 import type { OpenLocalLink } from '../contracts/link-protocol.ts';
+import type { Telemetry } from '../telemetry/telemetry.ts';
 import { tellOfMalformed } from './access-log.ts';
 import { Fault, sendFault } from './faults.ts';
 import { createEngineAgent } from './forward/engine-agent.ts';
@@ -50,6 +51,8 @@ export interface ProxyDeps {
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** Who is let in, and the token for the scheduler; absent: everyone, and none. */
   readonly access?: Access;
+  /** Where turns are traced; its owner closes it after the proxy. null or absent: nowhere. */
+  readonly telemetry?: Telemetry | null;
 }
 
 export interface Proxy {
@@ -161,6 +164,7 @@ function createContext(
     limiter,
     metrics,
     logger: deps.logger,
+    telemetry: deps.telemetry ?? null,
     limits,
     environment: deps.environment,
     nowMs,

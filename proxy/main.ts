@@ -3,6 +3,7 @@ import pino from 'pino';
 import { createAccess, requireServiceToken } from '../auth/access.ts';
 import { logSerializers } from '../auth/log-serializers.ts';
 import { parseSettings, SettingsFault } from '../contracts/settings.ts';
+import { openTelemetry } from '../telemetry/open-telemetry.ts';
 import { createProxy } from './create-proxy.ts';
 
 async function main(): Promise<void> {
@@ -10,6 +11,7 @@ async function main(): Promise<void> {
   requireServiceToken(settings);
   const logger = pino({ level: settings.logLevel, name: 'proxy', serializers: logSerializers });
   const access = await createAccess(settings, { logger });
+  const telemetry = await openTelemetry(process.env, 'fermata-proxy', { logger });
   const proxy = await createProxy(
     {
       host: settings.host,
@@ -21,7 +23,7 @@ async function main(): Promise<void> {
       redisUrl: settings.redisUrl,
       limits: { drainMs: settings.drainMs },
     },
-    { logger, environment: process.env, access },
+    { logger, environment: process.env, access, telemetry },
   );
   console.log(`fermata proxy is ready at ${proxy.url}`);
   let stopping = false;
@@ -33,7 +35,11 @@ async function main(): Promise<void> {
     }
     stopping = true;
     access.close();
-    proxy.close().then(
+    const close = async (): Promise<void> => {
+      await proxy.close();
+      await telemetry?.close();
+    };
+    close().then(
       () => process.exit(0),
       (error: unknown) => {
         logger.error({ err: error }, 'the proxy did not stop in order');

@@ -2,6 +2,7 @@
 import type { Logger } from 'pino';
 import type { Agent } from 'undici';
 import type { TurnId } from '../contracts/ids.ts';
+import type { Telemetry } from '../telemetry/telemetry.ts';
 import type { RunMemory } from './identity/run-memory.ts';
 import type { ProxyLimits } from './limits.ts';
 import type { LinkClient } from './link/link-client.ts';
@@ -21,6 +22,8 @@ export interface ProxyContext {
   readonly agent: Agent;
   readonly metrics: ProxyMetrics;
   readonly logger: Logger;
+  /** null: nothing is traced. */
+  readonly telemetry: Telemetry | null;
   readonly limits: ProxyLimits;
   /** Where the replicas' keys are. */
   readonly environment: Readonly<Record<string, string | undefined>>;

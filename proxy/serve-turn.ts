@@ -7,6 +7,7 @@ import type { Admitted } from '../auth/grant.ts';
 import type { ErrorCode } from '../contracts/error-codes.ts';
 import type { ReplicaId, RunId } from '../contracts/ids.ts';
 import type { TurnSpec } from '../contracts/link-protocol.ts';
+import { parseTraceparent } from '../contracts/trace-context.ts';
 import { tellOfRequest } from './access-log.ts';
 import type { ApiDescriptor } from './apis/api-descriptor.ts';
 import { ClientExchange } from './client-exchange.ts';
@@ -28,6 +29,7 @@ import { refusalFault, unservedFault } from './refusal-fault.ts';
 import type { ReplyFacts } from './reply/reply-facts.ts';
 import { emptyRecord, type TurnRecord } from './turn-record.ts';
 import { reasonOf, reportOf, upstreamErrorKind } from './turn-report.ts';
+import { TurnTrace } from './turn-trace.ts';
 import { ownHeaders, type Admission, type Ends, type Turn } from './turn.ts';
 
 /** Serves one request from its first byte to its last; never rejects. */
@@ -39,6 +41,8 @@ export async function serveTurn(
   response: ServerResponse,
 ): Promise<void> {
   const record = emptyRecord(api.name);
+  const trace = context.telemetry === null ? null : new TurnTrace(context.telemetry, api.path, request);
+  record.trace = trace?.traceId ?? traceIdOf(request);
   const arrivedAtMs = context.nowMs();
   const client = new ClientExchange(request, response, context.limits.clientStallMs);
   let ownRun: RunId | null = null;
@@ -55,10 +59,12 @@ export async function serveTurn(
       hold(client, ticket);
       const heldSinceMs = context.nowMs();
       const decision = await ticket.decision;
-      admit(decision, context.nowMs() - heldSinceMs, record);
+      const heldMs = context.nowMs() - heldSinceMs;
+      admit(decision, heldMs, record);
+      trace?.admitted(decision, heldMs, record);
       if (decision.kind === 'abandoned') return;
       if (decision.kind === 'refused') throw refusal(context, turn, decision.code);
-      const result = await forward(context, turn, decision, ticket, { client, sink }, record);
+      const result = await forward(context, turn, decision, ticket, { client, sink }, { record, trace });
       report(context, turn, ticket, result, record);
       attempt = nextAttempt(result, attempt, circumstances(context, turn, decision));
       if (attempt === null) conclude(turn, decision, { client, sink }, result, record);
@@ -72,6 +78,7 @@ export async function serveTurn(
     if (ownRun !== null) endRun(context, ownRun);
     record.totalMs = context.nowMs() - arrivedAtMs;
     if (response.headersSent) record.status = response.statusCode;
+    trace?.ended(record);
     tellOfRequest(context, record, 'turn');
   }
 }
@@ -106,6 +113,11 @@ function hold(client: ClientExchange, ticket: Ticket): void {
   client.onGone(() => ticket.abandon());
 }
 
+/** Of a trace that the client is in, for the log; null: it is in none. */
+function traceIdOf({ headers: { traceparent } }: IncomingMessage): string | null {
+  return traceparent === undefined ? null : (parseTraceparent(traceparent)?.traceId ?? null);
+}
+
 function admit(decision: Decision, heldMs: number, record: TurnRecord): void {
   record.heldMs += heldMs;
   if (decision.kind === 'admitted') record.replica = decision.replica.id;
@@ -126,19 +138,20 @@ async function forward(
   admission: Admission,
   ticket: Ticket,
   { client, sink }: Ends,
-  record: TurnRecord,
+  { record, trace }: { readonly record: TurnRecord; readonly trace: TurnTrace | null },
 ): Promise<RelayResult> {
   const { replica } = admission;
   const { request } = turn;
   const credentials = replicaCredentials(replica, request.api, context.environment);
   const { upstreamPath } = request;
   const path = typeof upstreamPath === 'string' ? upstreamPath : upstreamPath(replica);
+  const headers = upstreamRequestHeaders(client.request.rawHeaders, credentials);
   const relay = new Relay({
     agent: context.agent,
     client: sink,
     upstream: {
       ...upstreamAddress(replica, path, client.request.url),
-      headers: upstreamRequestHeaders(client.request.rawHeaders, credentials),
+      headers: trace === null ? headers : trace.carry(headers),
       body: request.bodyFor(replica),
     },
     ownHeaders(status) {

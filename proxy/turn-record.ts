@@ -20,6 +20,8 @@ export interface TurnRecord {
   /** How the run was recognised. */
   runBy: string | null;
   turn: TurnId | null;
+  /** Id of the W3C trace that it is in; null: of none. */
+  trace: string | null;
   caller: Caller | null;
   /** null: the request was refused before it was known. */
   class: ServiceClass | null;
@@ -48,6 +50,7 @@ export function emptyRecord(api: string): TurnRecord {
     runName: null,
     runBy: null,
     turn: null,
+    trace: null,
     caller: null,
     class: null,
     model: null,

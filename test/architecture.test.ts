@@ -22,13 +22,31 @@ const rules: Readonly<Record<string, Rule>> = {
   contracts: { folders: [], packages: ['zod'] },
   auth: { folders: ['contracts'], packages: ['zod', 'yaml', 'pino', 'node:'] },
   config: { folders: ['contracts'], packages: ['yaml', 'pino', 'node:'] },
+  temporal: { folders: ['contracts'], packages: ['@temporalio/envconfig', 'node:'] },
+  telemetry: {
+    folders: ['contracts'],
+    packages: [
+      'pino',
+      'prom-client',
+      'zod',
+      'node:',
+      '@temporalio/client',
+      '@temporalio/common',
+      '@opentelemetry/api',
+      '@opentelemetry/core',
+      '@opentelemetry/exporter-trace-otlp-http',
+      '@opentelemetry/exporter-trace-otlp-proto',
+      '@opentelemetry/resources',
+      '@opentelemetry/sdk-trace',
+    ],
+  },
   'scheduler/core': { folders: ['contracts'], packages: [] },
   'scheduler/host': {
     folders: ['scheduler/core', 'auth', 'config', 'contracts'],
     packages: [...service, 'ws', 'undici', 'zod'],
   },
   proxy: {
-    folders: ['auth', 'contracts'],
+    folders: ['auth', 'contracts', 'telemetry'],
     packages: [...service, 'undici', 'ws', 'zod', 'eventsource-parser', '@redis/client'],
   },
   workflows: {
@@ -37,7 +55,7 @@ const rules: Readonly<Record<string, Rule>> = {
     typeFolders: ['activities'],
   },
   activities: {
-    folders: ['auth', 'config', 'contracts'],
+    folders: ['auth', 'config', 'contracts', 'temporal', 'telemetry'],
     packages: [
       ...service,
       '@temporalio/worker',
@@ -56,16 +74,16 @@ const rules: Readonly<Record<string, Rule>> = {
     ],
   },
   'mcp-server/runs': {
-    folders: ['auth', 'contracts'],
+    folders: ['auth', 'contracts', 'telemetry', 'temporal'],
     packages: ['@temporalio/client', '@temporalio/common', 'zod', 'node:'],
   },
   'mcp-server/mcp': {
-    folders: ['mcp-server/runs', 'auth', 'contracts'],
+    folders: ['mcp-server/runs', 'auth', 'contracts', 'telemetry'],
     packages: ['@modelcontextprotocol/server', 'pino', 'zod', 'node:'],
     typeFolders: ['mcp-server'],
   },
   'mcp-server/api': {
-    folders: ['mcp-server/runs', 'auth', 'config', 'contracts'],
+    folders: ['mcp-server/runs', 'auth', 'config', 'contracts', 'telemetry'],
     packages: ['fastify', 'pino', 'zod', 'node:'],
   },
   'mcp-server/page': { folders: [], packages: ['fastify', 'pino', 'node:'] },
@@ -78,6 +96,8 @@ const rules: Readonly<Record<string, Rule>> = {
       'auth',
       'config',
       'contracts',
+      'telemetry',
+      'temporal',
     ],
     packages: [
       ...service,
@@ -102,6 +122,8 @@ const rules: Readonly<Record<string, Rule>> = {
       'zod',
       '@modelcontextprotocol/server',
       '@modelcontextprotocol/node',
+      '@peculiar/x509',
+      'reflect-metadata',
       'node:',
     ],
   },

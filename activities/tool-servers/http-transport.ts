@@ -13,6 +13,7 @@ import {
   type TransportSendOptions,
 } from '@modelcontextprotocol/client';
 import { Agent } from 'undici';
+import { traceparentName } from '../../contracts/trace-context.ts';
 import { boundedFetch } from './bounded-fetch.ts';
 
 const connectTimeoutMs = 10_000;
@@ -97,12 +98,28 @@ function createRequests(transport: Transport): Requests {
           if (waiting.has(id)) fail(new SdkError(SdkErrorCode.ConnectionClosed, 'its answer broke off'));
           resolve();
         };
-        transport.send(message, { ...options, requestSignal: signal, onRequestStreamEnd }).catch(fail);
+        transport
+          .send(message, {
+            ...options,
+            ...traced(message, options),
+            requestSignal: signal,
+            onRequestStreamEnd,
+          })
+          .catch(fail);
       });
     },
     answered: (id) => void waiting.delete(id),
     abort: (id) => waiting.get(id)?.abort(),
   };
+}
+
+/** What a request's `_meta` says of its trace, as the header of the same name. */
+function traced(
+  message: JSONRPCMessage,
+  { headers }: TransportSendOptions,
+): Pick<TransportSendOptions, 'headers'> {
+  const traceparent = 'params' in message ? message.params?._meta?.[traceparentName] : undefined;
+  return typeof traceparent === 'string' ? { headers: { ...headers, [traceparentName]: traceparent } } : {};
 }
 
 /** Which request a message gives up; null: it is none of these. */

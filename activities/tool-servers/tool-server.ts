@@ -28,6 +28,8 @@ export interface ServerCall {
   readonly arguments: Record<string, unknown>;
   /** Goes along in the request's `_meta`. */
   readonly idempotencyKey: string;
+  /** W3C trace context; goes along in `_meta`, and over HTTP in the header too. */
+  readonly traceparent?: string;
 }
 
 export interface ToolServer {
@@ -147,11 +149,14 @@ async function callOnce(
   call: ServerCall,
   signal: AbortSignal,
 ): Promise<ToolServerResult> {
-  const { tool, idempotencyKey } = call;
+  const { tool, idempotencyKey, traceparent } = call;
   const params = {
     name: tool,
     arguments: call.arguments,
-    _meta: { 'fermata/idempotencyKey': idempotencyKey },
+    _meta: {
+      'fermata/idempotencyKey': idempotencyKey,
+      ...(traceparent === undefined ? {} : { traceparent }),
+    },
   };
   return await boundedRequest(
     name,

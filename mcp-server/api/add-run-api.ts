@@ -7,6 +7,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods } from 
 import type { Logger } from 'pino';
 import { z } from 'zod';
 import { errorCodes } from '../../contracts/error-codes.ts';
+import type { Telemetry } from '../../telemetry/telemetry.ts';
 import type { RunService } from '../runs/run-service.ts';
 import { apiAskerOf } from './api-caller.ts';
 import { ApiFault, faultBody, maxBodyBytes, parseFault, toApiFault } from './api-fault.ts';
@@ -32,6 +33,8 @@ export interface RunApiDeps {
   /** null: it was started without a configuration file. */
   readonly configuration: ServerConfiguration | null;
   readonly meter: ApiMeter;
+  /** Where requests that start runs are traced; null or absent: nowhere. */
+  readonly telemetry?: Telemetry | null;
   readonly events?: EventStreamOptions | undefined;
 }
 
@@ -64,13 +67,13 @@ const allMethods: readonly HTTPMethods[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH
 
 export function addRunApi(
   app: FastifyInstance,
-  { service, logger, facts, configuration, meter, events }: RunApiDeps,
+  { service, logger, facts, configuration, meter, events, telemetry = null }: RunApiDeps,
 ): RunApi {
   const streams = new EventStreams(service, events);
   const calls = new OpenCalls();
   const routes = [
     ...runRoutes(service),
-    ...changeRoutes(service),
+    ...changeRoutes(service, telemetry),
     ...poolRoutes(service, facts),
     configRoute(service, configuration),
   ];

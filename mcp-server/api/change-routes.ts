@@ -5,7 +5,11 @@ import { decidedApprovalSchema, runStatusSchema } from '../../contracts/run.ts';
 import type { Asker } from '../runs/asker.ts';
 import { booleanFromText } from '../runs/lenient-arguments.ts';
 import type { RunService } from '../runs/run-service.ts';
+import { parseTraceparent } from '../../contracts/trace-context.ts';
+import type { Telemetry } from '../../telemetry/telemetry.ts';
 import { spawnRequestSchema } from '../runs/spawn-request.ts';
+import { traceCall } from '../runs/trace-call.ts';
+import { UserFault } from '../runs/user-fault.ts';
 import { ApiFault, errorBodySchema } from './api-fault.ts';
 import { apiRoute, handleParam, ok, type ApiCall, type ApiRoute } from './api-route.ts';
 
@@ -16,9 +20,7 @@ const spawnAnswer = z.object({
   notes: z.array(z.string()).describe('What you should know, such as a model that could not be checked.'),
 });
 
-const traceparentPattern = /^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/;
-
-function spawnRoute(service: RunService): ApiRoute {
+function spawnRoute(service: RunService, telemetry: Telemetry | null): ApiRoute {
   return apiRoute({
     method: 'POST',
     path: '/api/runs',
@@ -41,16 +43,24 @@ function spawnRoute(service: RunService): ApiRoute {
     ],
     async handle({ body, asker, headers }) {
       const { traceparent } = headers;
-      const isTraced = typeof traceparent === 'string' && traceparentPattern.test(traceparent);
-      const { handle, status, existing, notes } = await service.spawn(body, {
-        asker,
-        ...(isTraced ? { traceparent } : {}),
+      const isTraced = typeof traceparent === 'string' && parseTraceparent(traceparent) !== null;
+      const traced = traceCall(telemetry, 'POST /api/runs', isTraced ? traceparent : undefined, {
+        'http.request.method': 'POST',
+        'http.route': '/api/runs',
+        'fermata.caller': asker.caller,
       });
-      return {
-        status: existing ? 200 : 201,
-        headers: { location: `/api/runs/${handle}` },
-        body: { handle, status, existing, notes },
-      };
+      try {
+        const { handle, status, existing, notes } = await service.spawn(body, { asker, ...traced });
+        traced.end({ 'fermata.run.id': handle }, null);
+        return {
+          status: existing ? 200 : 201,
+          headers: { location: `/api/runs/${handle}` },
+          body: { handle, status, existing, notes },
+        };
+      } catch (error) {
+        traced.end({}, error instanceof UserFault ? 'fault' : 'error');
+        throw error;
+      }
     },
   });
 }
@@ -134,6 +144,6 @@ async function decide(
   );
 }
 
-export function changeRoutes(service: RunService): readonly ApiRoute[] {
-  return [spawnRoute(service), cancelRoute(service), approvalRoute(service)];
+export function changeRoutes(service: RunService, telemetry: Telemetry | null = null): readonly ApiRoute[] {
+  return [spawnRoute(service, telemetry), cancelRoute(service), approvalRoute(service)];
 }

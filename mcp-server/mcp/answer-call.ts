@@ -8,25 +8,58 @@ import {
   type InputRequiredResult,
 } from '@modelcontextprotocol/server';
 import type { Logger } from 'pino';
+import { parseTraceparent } from '../../contracts/trace-context.ts';
+import type { Telemetry } from '../../telemetry/telemetry.ts';
+import { traceCall } from '../runs/trace-call.ts';
 import type { CallMeter, CallOutcome } from '../metrics.ts';
 import type { ToolCall, ToolDefinition } from './tool-call.ts';
 import { answerBytes, cutMiddle } from '../runs/fair-cut.ts';
 import { UserFault } from '../runs/user-fault.ts';
 
+/** What the line of a call says beside what all say. */
+interface CallNote {
+  readonly run?: string;
+  readonly [name: string]: unknown;
+}
+
 /** @returns `broken off` when the call's signal ended it. Never rejects. */
 export async function answerCall(
-  { meter, logger }: { readonly meter: CallMeter; readonly logger: Logger },
+  deps: {
+    readonly meter: CallMeter;
+    readonly logger: Logger;
+    readonly telemetry?: Telemetry | null | undefined;
+  },
   tool: ToolDefinition,
   args: unknown,
-  call: ToolCall,
+  given: ToolCall,
 ): Promise<CallToolResult | InputRequiredResult | 'broken off'> {
+  const { meter, logger } = deps;
+  const traced = traceCall(deps.telemetry ?? null, `tools/call ${tool.name}`, given.traceparent, {
+    'mcp.method.name': 'tools/call',
+    'gen_ai.operation.name': 'execute_tool',
+    'gen_ai.tool.name': tool.name,
+    'fermata.caller': given.asker.caller,
+  });
+  const call: ToolCall = { ...given, traceparent: traced.traceparent, span: traced.span };
+  const trace = parseTraceparent(traced.traceparent)?.traceId;
   const startedAt = performance.now();
   meter.callStarted(tool.name);
-  const end = (outcome: CallOutcome, about: Record<string, unknown>): void => {
+  const end = (outcome: CallOutcome, about: CallNote): void => {
     const ms = performance.now() - startedAt;
     meter.callEnded(tool.name, outcome, ms / 1_000);
+    traced.end(
+      { 'fermata.run.id': about.run, 'fermata.outcome': outcome },
+      outcome === 'ok' ? null : outcome,
+    );
     logger.info(
-      { tool: tool.name, caller: call.asker.caller, ms: Math.round(ms), outcome, ...about },
+      {
+        tool: tool.name,
+        caller: call.asker.caller,
+        ms: Math.round(ms),
+        outcome,
+        ...(trace === undefined ? {} : { trace }),
+        ...about,
+      },
       'tool call',
     );
   };
@@ -42,7 +75,7 @@ export async function answerCall(
     }
     const { text, structured } = answer;
     const { handle } = structured;
-    end('ok', handle === undefined ? {} : { run: handle });
+    end('ok', typeof handle === 'string' ? { run: handle } : {});
     return { content: [{ type: 'text', text }], structuredContent: structured };
   } catch (error) {
     if (error instanceof UserFault) {

@@ -11,6 +11,8 @@ import {
 import type { Logger } from 'pino';
 import { z } from 'zod';
 import { openGrant, type Admitted } from '../../auth/grant.ts';
+import { parseTraceparent, traceparentName } from '../../contracts/trace-context.ts';
+import type { Telemetry } from '../../telemetry/telemetry.ts';
 import { wellWorded } from './argument-words.ts';
 import { answerCall, toolError } from './answer-call.ts';
 import { askerOf } from '../runs/asker.ts';
@@ -42,6 +44,8 @@ export interface FactoryDeps {
   readonly service: RunService;
   readonly logger: Logger;
   readonly meter: CallMeter;
+  /** Where calls are traced; null or absent: nowhere. */
+  readonly telemetry?: Telemetry | null | undefined;
   /** Where an HTTP request comes from. */
   readonly originOf: (request: Request | undefined) => RequestOrigin;
   /** `off`: no client of this server is shown a form, whatever it declares. Default `on`. */
@@ -117,13 +121,12 @@ function goneSignals({ mcpReq, http }: ServerContext): AbortSignal[] {
 }
 
 const envelopeSchema = z.object({ [CLIENT_INFO_META_KEY]: z.object({ name: z.string() }) });
-const traceparentSchema = z.string().regex(/^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/);
 
 function toCall(deps: FactoryDeps, server: McpServer, context: ServerContext, signal: AbortSignal): ToolCall {
   const { mcpReq, http, sessionId } = context;
   const token = mcpReq._meta?.progressToken;
   const envelope = envelopeSchema.safeParse(mcpReq.envelope);
-  const traceparent = traceparentSchema.safeParse(mcpReq._meta?.[TRACEPARENT_META_KEY]);
+  const traceparent = traceparentOf(context);
   const origin = http === undefined ? stdioOrigin : deps.originOf(http.req);
   const caller = callerOf({
     sessionId,
@@ -139,7 +142,7 @@ function toCall(deps: FactoryDeps, server: McpServer, context: ServerContext, si
     takesTask: declaresTasks(context),
     ...(asking === null ? {} : { asking }),
     ...(state === undefined ? {} : { retry: { state, answers: { ...mcpReq.inputResponses } } }),
-    ...(traceparent.success ? { traceparent: traceparent.data } : {}),
+    ...(traceparent === null ? {} : { traceparent }),
     ...(token === undefined
       ? {}
       : {
@@ -149,4 +152,12 @@ function toCall(deps: FactoryDeps, server: McpServer, context: ServerContext, si
           },
         }),
   };
+}
+
+/** What the call itself says goes before the request that it came in, which may carry several. */
+function traceparentOf({ mcpReq, http }: ServerContext): string | null {
+  for (const text of [mcpReq._meta?.[TRACEPARENT_META_KEY], http?.req?.headers.get(traceparentName)]) {
+    if (typeof text === 'string' && parseTraceparent(text) !== null) return text;
+  }
+  return null;
 }

@@ -5,15 +5,15 @@ import type { Asker } from '../runs/asker.ts';
 import type { RunService } from '../runs/run-service.ts';
 import type { ClientAsking } from './ask-client.ts';
 import type { RequestStates } from './request-state.ts';
+import type { SpawningCall } from '../runs/trace-spawn.ts';
 import type { ToolAnswer } from './run-text.ts';
 import type { CreatedTask } from './task-state.ts';
 
 /** One call of a tool, as its handler sees it. */
-export interface ToolCall {
+export interface ToolCall extends SpawningCall {
   readonly asker: Asker;
   /** Aborted when the client cancels the call or has gone. */
   readonly signal: AbortSignal;
-  readonly traceparent?: string | undefined;
   /** Absent when the client did not ask for progress. */
   readonly progress?:
     | ((elapsedSeconds: number, totalSeconds: number, message: string) => Promise<void>)

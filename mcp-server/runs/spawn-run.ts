@@ -24,15 +24,15 @@ import type { RunView } from './run-view.ts';
 import { pair } from './search-pair.ts';
 import type { SharedRead } from './shared-read.ts';
 import { initialMemo, quoted, summaryOf, toRunInput, type SpawnRequest } from './spawn-request.ts';
+import type { RunTraces } from '../../telemetry/run-traces.ts';
 import type { TemporalLink } from './temporal-link.ts';
 import { refuseUnknownTools } from './tool-listing.ts';
+import { startedIn, type SpawningCall } from './trace-spawn.ts';
 import type { TreeClient } from './tree-client.ts';
 import { UserFault } from './user-fault.ts';
 
-export interface SpawnOrigin {
+export interface SpawnOrigin extends SpawningCall {
   readonly asker: Asker;
-  /** W3C trace context of the call. */
-  readonly traceparent?: string | undefined;
 }
 
 export interface SpawnedRun {
@@ -52,6 +52,8 @@ export interface SpawnDeps {
   readonly toolListing: SharedRead<ToolListing>;
   readonly trees: TreeClient;
   readonly limit: CallerLimit;
+  /** null: nothing is traced here. */
+  readonly traces: RunTraces | null;
 }
 
 const batchOnlyNote = 'your token allows batch only, so the run is one of batch';
@@ -77,11 +79,12 @@ export async function spawnRun(
   origin: SpawnOrigin,
 ): Promise<SpawnedRun> {
   const { asker } = origin;
-  const input = toRunInput(request, asker, origin.traceparent);
   const { requestId, serviceClass } = request;
-  const lowered = serviceClass === 'interactive' && input.class === 'batch' ? [batchOnlyNote] : [];
   const handle = requestId === undefined ? newHandle() : handleFor(asker.caller, requestId);
   const parent = request.parent === undefined ? null : await findParent(deps, request.parent, asker);
+  const traceparent = await startedIn(deps.traces, origin, parent?.handle ?? null, handle);
+  const input = toRunInput(request, asker, traceparent);
+  const lowered = serviceClass === 'interactive' && input.class === 'batch' ? [batchOnlyNote] : [];
   const hash = requestHash(input, parent?.handle);
   const plan: Plan = { input, handle, parent, hash, asker, requestId };
   const before = await findRepeat(deps, plan);

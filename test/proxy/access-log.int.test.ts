@@ -375,6 +375,7 @@ const fields = [
   'run',
   'runName',
   'runBy',
+  'trace',
   'turn',
   'caller',
   'class',

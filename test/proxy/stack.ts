@@ -7,6 +7,7 @@ import type { RateLimits } from '../../contracts/config-file.ts';
 import { poolReplicaSchema, type OpenLocalLink, type PoolReplica } from '../../contracts/link-protocol.ts';
 import { createProxy, type Proxy } from '../../proxy/create-proxy.ts';
 import type { ProxyLimits } from '../../proxy/limits.ts';
+import type { Telemetry } from '../../telemetry/telemetry.ts';
 import { startScriptedEngine, type ScriptedEngine } from './scripted-engine.ts';
 import { startScriptedScheduler, type Rule, type ScriptedScheduler } from './scripted-scheduler.ts';
 
@@ -56,6 +57,7 @@ export async function startStack(
     rateLimits?: Readonly<Record<string, RateLimits>>;
     redisUrl?: string;
     access?: Access;
+    telemetry?: Telemetry;
     limits?: Partial<ProxyLimits>;
     environment?: Record<string, string>;
   } = {},
@@ -84,6 +86,7 @@ export async function startProxy(
   options: {
     redisUrl?: string;
     access?: Access;
+    telemetry?: Telemetry;
     limits?: Partial<ProxyLimits>;
     environment?: Record<string, string>;
     openLink?: OpenLocalLink;
@@ -103,7 +106,12 @@ export async function startProxy(
       redisUrl: options.redisUrl ?? null,
       limits: { drainMs: 0, lastBytesMs: 0, ...options.limits },
     },
-    { logger, environment: options.environment ?? {}, access: options.access ?? openAccess },
+    {
+      logger,
+      environment: options.environment ?? {},
+      access: options.access ?? openAccess,
+      telemetry: options.telemetry ?? null,
+    },
   );
   closeAfterTest(() => proxy.close());
   return { proxy, log };

@@ -15,7 +15,7 @@ import { configFileSchema } from '../../contracts/config-file.ts';
 import { schedulerStatusSchema, type SchedulerStatus } from '../../contracts/scheduler-status.ts';
 import { parseSettings } from '../../contracts/settings.ts';
 import { startSimEngine, type SimEngine, type SimEngineOptions } from '../../testkit/sim-engine/host.ts';
-import { startToolServer, type ToolServer } from '../../testkit/tool-server/host.ts';
+import { startToolServer, type ToolServer, type ToolServerOptions } from '../../testkit/tool-server/host.ts';
 
 export interface TestStack extends Stack {
   readonly engines: readonly SimEngine[];
@@ -35,6 +35,10 @@ export interface TestStackOptions {
   readonly toolDelayScale?: number;
   /** Added to the entry of every replica. */
   readonly replica?: Readonly<Record<string, unknown>>;
+  /** Of all its services, such as where they export traces. */
+  readonly environment?: Readonly<Record<string, string>>;
+  /** Told of what the tool server gets. */
+  readonly onToolMessage?: NonNullable<ToolServerOptions['onMessage']>;
   /** Follow the file of its configuration. */
   readonly fromFile?: boolean;
 }
@@ -50,7 +54,10 @@ export const anyPort = Object.fromEntries(
 
 export async function startTestStack(options: TestStackOptions = {}): Promise<TestStack> {
   const engines = await Promise.all((options.engines ?? [fastEngine, fastEngine]).map(startSimEngine));
-  const tools = await startToolServer({ delayScale: options.toolDelayScale ?? 0.05 });
+  const tools = await startToolServer({
+    delayScale: options.toolDelayScale ?? 0.05,
+    ...(options.onToolMessage === undefined ? {} : { onMessage: options.onToolMessage }),
+  });
   const stateDir = await mkdtemp(join(tmpdir(), 'fermata-stack-'));
   const content = {
     pool: engines.map((engine, index) => ({
@@ -71,7 +78,7 @@ export async function startTestStack(options: TestStackOptions = {}): Promise<Te
       FERMATA_STATE_DIR: stateDir,
       FERMATA_TASK_QUEUE: `test-${randomBytes(6).toString('hex')}`,
     }),
-    environment: {},
+    environment: options.environment ?? {},
     temporal: { address: options.temporalAddress ?? inject('temporalAddress'), namespace: 'default' },
     workflowBundle: { codePath: inject('workflowBundlePath') },
     config: configFileSchema.parse(content),

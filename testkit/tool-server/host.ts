@@ -4,7 +4,7 @@
  * are in tools.ts. It keeps nothing between starts but the file of calls.
  */
 import { randomUUID } from 'node:crypto';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import { NodeStreamableHTTPServerTransport, toNodeHandler } from '@modelcontextprotocol/node';
 import { createMcpHandler, isInitializeRequest, isLegacyRequest } from '@modelcontextprotocol/server';
 import { listen } from '../listen.ts';
@@ -20,6 +20,8 @@ export interface ToolServerOptions {
   readonly callLogPath?: string;
   /** Real milliseconds for each millisecond that a tool takes; default 1. `wait` is not scaled. */
   readonly delayScale?: number;
+  /** Told of each MCP message that is posted, with its headers. */
+  readonly onMessage?: (message: unknown, headers: IncomingHttpHeaders) => void;
 }
 
 export interface ToolServer extends Pick<CallLog, 'waitFor'> {
@@ -43,6 +45,7 @@ export async function startToolServer(options: ToolServerOptions = {}): Promise<
   const sessions = createSessions(parts);
   const serveMcp = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const body = request.method === 'POST' ? await readJson(request) : undefined;
+    if (body !== undefined) options.onMessage?.(body, request.headers);
     const probe = new Request(`http://${host}/mcp`, {
       method: request.method ?? 'GET',
       headers: Object.entries(request.headers).map(([name, value]): [string, string] => [
