@@ -1,15 +1,11 @@
 /** The worker's connection to Temporal, waited for at start-up up to a bound. */
 import { setTimeout as delay } from 'node:timers/promises';
-import { NativeConnection, type NativeConnectionOptions } from '@temporalio/worker';
+import { isGrpcServiceError } from '@temporalio/client';
+import { NativeConnection } from '@temporalio/worker';
 import type { Logger } from 'pino';
-
-export interface TemporalTarget {
-  /** host:port of the frontend. */
-  readonly address: string;
-  readonly namespace: string;
-  readonly apiKey?: string | undefined;
-  readonly tls?: NativeConnectionOptions['tls'];
-}
+import { explainConnection } from '../temporal/explain-connection.ts';
+import { isMissingNamespace, missingNamespaceWords, refusalWords } from '../temporal/refusal-words.ts';
+import { connectionOptionsOf, type TemporalSettings } from '../temporal/temporal-settings.ts';
 
 /** @returns null when Temporal answers within a second; else why it counts as lost. */
 export async function temporalTrouble(connection: NativeConnection): Promise<string | null> {
@@ -31,23 +27,26 @@ function isOnThisMachine(address: string): boolean {
 
 const startTimeoutMs = 60_000;
 const retryEveryMs = 1_000;
+const namespaceLimitMs = 10_000;
 
-/** @throws Error with one readable line when Temporal does not answer for a minute. */
+/** Which of a failure is no matter of time: the key, a certificate, the namespace. */
+class FinalFault extends Error {}
+
+/**
+ * @throws Error with one readable line: at once when a setting has to be mended, else when Temporal does not answer
+ * for a minute.
+ */
 export async function connectTemporal(
-  target: TemporalTarget,
+  target: TemporalSettings,
   deps: { readonly logger: Logger; readonly timeoutMs?: number },
 ): Promise<NativeConnection> {
   const timeoutMs = deps.timeoutMs ?? startTimeoutMs;
   const deadlineMs = performance.now() + timeoutMs;
   for (;;) {
     try {
-      return await NativeConnection.connect({
-        address: target.address,
-        ...(isOnThisMachine(target.address) ? { grpcCompression: { codec: 'none' } } : {}),
-        ...(target.apiKey === undefined ? {} : { apiKey: target.apiKey }),
-        ...(target.tls === undefined ? {} : { tls: target.tls }),
-      });
+      return await tryToConnect(target);
     } catch (error) {
+      if (error instanceof FinalFault) throw error;
       const message = error instanceof Error ? error.message : String(error);
       if (performance.now() + retryEveryMs > deadlineMs) {
         throw new Error(
@@ -59,4 +58,43 @@ export async function connectTemporal(
       await delay(retryEveryMs);
     }
   }
+}
+
+/** @throws FinalFault, or Error for what may pass. */
+async function tryToConnect(target: TemporalSettings): Promise<NativeConnection> {
+  let connection: NativeConnection;
+  try {
+    connection = await NativeConnection.connect({
+      ...connectionOptionsOf(target),
+      ...(isOnThisMachine(target.address) ? { grpcCompression: { codec: 'none' } } : {}),
+    });
+  } catch (error) {
+    const refused = refusalWords(statusIn(error), target);
+    if (refused !== null) throw new FinalFault(refused, { cause: error });
+    const trouble = await explainConnection(target);
+    if (trouble === null) throw error;
+    throw trouble.isFinal
+      ? new FinalFault(trouble.words, { cause: error })
+      : new Error(trouble.words, { cause: error });
+  }
+  try {
+    const { namespace } = target;
+    await connection.withDeadline(
+      Date.now() + namespaceLimitMs,
+      async () => await connection.workflowService.describeNamespace({ namespace }),
+    );
+    return connection;
+  } catch (error) {
+    await connection.close();
+    if (!isGrpcServiceError(error)) throw error;
+    const words = isMissingNamespace(error) ? missingNamespaceWords(target) : refusalWords(error, target);
+    throw words === null ? error : new FinalFault(words, { cause: error });
+  }
+}
+
+/** The native client tells its status in words alone. */
+function statusIn(error: unknown): { readonly code: number; readonly details: string } {
+  const text = error instanceof Error ? error.message : String(error);
+  const code = /valid authentication credentials/.test(text) ? 16 : /does not have permission/.test(text) ? 7 : 2;
+  return { code, details: /message: "([^"]*)"/.exec(text)?.[1] ?? text };
 }

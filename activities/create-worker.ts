@@ -11,12 +11,15 @@ import type { ToolServers } from '../contracts/config-file.ts';
 import type { ConfigStatus } from '../contracts/config-status.ts';
 import type { DeploymentVersion } from '../contracts/settings.ts';
 import { makeWorkflowBundle } from './bundle-workflows.ts';
-import { connectTemporal, temporalTrouble, type TemporalTarget } from './connect-temporal.ts';
+import type { TemporalSettings } from '../temporal/temporal-settings.ts';
+import { connectTemporal, temporalTrouble } from './connect-temporal.ts';
 import { createActivities, type Activities } from './create-activities.ts';
 import { startHealthServer, type HealthServer } from './health-server.ts';
 import type { WorkflowBundle } from './kept-bundle.ts';
 import { addLiveRoute } from './live-route.ts';
+import type { Telemetry } from '../telemetry/telemetry.ts';
 import { installTemporalRuntime, temporalLogger } from './temporal-logger.ts';
+import type { WorkerTracing } from './tracing/trace-worker.ts';
 import { workerIdentity } from './worker-identity.ts';
 import { createWorkerMetrics, type WorkerMetrics } from './worker-metrics.ts';
 
@@ -24,7 +27,7 @@ export interface WorkerConfig {
   readonly host: string;
   /** Of the HTTP server; 0: any free one. */
   readonly port: number;
-  readonly temporal: TemporalTarget;
+  readonly temporal: TemporalSettings;
   readonly taskQueue: string;
   /** Absent or null: unversioned, for every run that is pinned to no version. See docs/deploys.md. */
   readonly deployment?: DeploymentVersion | null;
@@ -45,6 +48,8 @@ export interface WorkerDeps {
   readonly logger: Logger;
   /** What is told of the configuration; absent: nothing. */
   readonly configStatus?: () => ConfigStatus;
+  /** Where runs are traced; its owner closes it after the worker. null or absent: nowhere. */
+  readonly telemetry?: Telemetry | null;
 }
 
 export interface FermataWorker {
@@ -65,18 +70,21 @@ export async function createWorker(config: WorkerConfig, deps: WorkerDeps): Prom
   const workflowBundle = config.workflowBundle ?? (await makeWorkflowBundle(temporalLogger(logger)));
   const connection = await connectTemporal(config.temporal, { logger });
   const metrics = createWorkerMetrics(() => (configStatus?.().fault ?? null) !== null);
+  const client = new Client({ connection, namespace: config.temporal.namespace });
   const activities = createActivities({
     proxyUrl: config.proxyUrl,
     token: config.token ?? null,
     toolServers: config.toolServers,
-    temporal: new Client({ connection, namespace: config.temporal.namespace }),
+    temporal: client,
     logger,
   });
+  const tracing = await startTracing(deps, client);
   let supervisor: Supervisor | null = null;
   let health: HealthServer | null = null;
   const stop = async (): Promise<void> => {
     await supervisor?.stop();
     await activities.close();
+    await tracing?.close();
     await connection.close();
     await health?.close();
   };
@@ -92,7 +100,7 @@ export async function createWorker(config: WorkerConfig, deps: WorkerDeps): Prom
       addRoutes: (app) => addLiveRoute(app, activities.live, config.token ?? null),
     });
     const identity = workerIdentity(config.host, health.port);
-    const parts = { connection, activities, metrics, workflowBundle, identity };
+    const parts = { connection, activities, metrics, tracing, workflowBundle, identity };
     const make = async (): Promise<Worker> => await Worker.create(workerOptions(config, parts));
     supervisor = superviseWorker(await make(), make, metrics, logger);
     let closing: Promise<void> | null = null;
@@ -111,10 +119,21 @@ export async function createWorker(config: WorkerConfig, deps: WorkerDeps): Prom
   }
 }
 
+/** Loaded only where it is asked for. */
+async function startTracing(
+  { telemetry, logger }: WorkerDeps,
+  client: Client,
+): Promise<WorkerTracing | null> {
+  if (telemetry === undefined || telemetry === null) return null;
+  const { traceWorker } = await import('./tracing/trace-worker.ts');
+  return traceWorker(telemetry, client, logger);
+}
+
 interface WorkerParts {
   readonly connection: NativeConnection;
   readonly activities: Activities;
   readonly metrics: WorkerMetrics;
+  readonly tracing: WorkerTracing | null;
   readonly workflowBundle: NonNullable<WorkerOptions['workflowBundle']>;
   readonly identity: string;
 }
@@ -128,7 +147,12 @@ function workerOptions(config: WorkerConfig, parts: WorkerParts): WorkerOptions 
     ...versioning(config.deployment ?? null),
     workflowBundle: parts.workflowBundle,
     activities: parts.activities.activities,
-    interceptors: { activity: [parts.metrics.interceptor] },
+    interceptors: {
+      activity:
+        parts.tracing === null
+          ? [parts.metrics.interceptor]
+          : [parts.metrics.interceptor, parts.tracing.interceptor],
+    },
     maxConcurrentActivityTaskExecutions: config.activitySlots ?? defaultActivitySlots,
     // A cancel reaches an activity with its next heartbeat; throttled ones would wait for it.
     maxHeartbeatThrottleInterval: '2 seconds',

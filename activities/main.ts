@@ -1,12 +1,13 @@
 /** Entry point of the worker process: settings from the environment, one ready line, a stop in order. */
-import { loadClientConnectConfig } from '@temporalio/envconfig';
 import { pino } from 'pino';
 import { requireServiceToken } from '../auth/access.ts';
 import { logSerializers } from '../auth/log-serializers.ts';
 import { findConfigPath } from '../config/config-path.ts';
 import { openConfig, type LiveConfig } from '../config/live-config.ts';
-import { parseSettings, type Settings } from '../contracts/settings.ts';
-import type { TemporalTarget } from './connect-temporal.ts';
+import { parseSettings } from '../contracts/settings.ts';
+import { readTemporalSettings } from '../temporal/temporal-settings.ts';
+import { openTelemetry } from '../telemetry/open-telemetry.ts';
+import type { Telemetry } from '../telemetry/telemetry.ts';
 import type { FermataWorker } from './create-worker.ts';
 
 async function main(): Promise<void> {
@@ -20,7 +21,8 @@ async function main(): Promise<void> {
   // Without a file there are no tool servers.
   const live = configPath === null ? null : await openConfig(configPath, { logger });
   const config = live?.current() ?? null;
-  const temporal = temporalTarget(settings);
+  const temporal = readTemporalSettings(process.env, `127.0.0.1:${settings.ports.temporal}`);
+  const telemetry = await openTelemetry(process.env, 'fermata-worker', { logger });
   // Loading Temporal's SDK takes seconds: a wrong setting is told before.
   const { createWorker } = await import('./create-worker.ts');
   const { keptBundle } = await import('./kept-bundle.ts');
@@ -38,34 +40,26 @@ async function main(): Promise<void> {
       toolServers: config?.tools.mcpServers ?? {},
       workflowBundle: await keptBundle(settings.stateDir, { logger: temporalLogger(logger) }),
     },
-    { logger, ...(live === null ? {} : { configStatus: () => live.status() }) },
+    { logger, telemetry, ...(live === null ? {} : { configStatus: () => live.status() }) },
   );
   if (live !== null && config !== null) {
     live.follow(config, ({ tools }) => worker.reconfigure(tools.mcpServers));
   }
-  handleSignals(worker, live);
+  handleSignals(worker, live, telemetry);
   console.log(`fermata worker is ready at ${worker.url}`);
 }
 
-/** Temporal's own settings (`TEMPORAL_*`); without an address the local server is meant. */
-function temporalTarget(settings: Settings): TemporalTarget {
-  const { connectionOptions, namespace } = loadClientConnectConfig();
-  const { apiKey, tls } = connectionOptions;
-  return {
-    address: connectionOptions.address ?? `127.0.0.1:${settings.ports.temporal}`,
-    namespace: namespace ?? 'default',
-    ...(typeof apiKey === 'string' ? { apiKey } : {}),
-    ...(tls === undefined || tls === null ? {} : { tls }),
-  };
-}
-
-function handleSignals(worker: FermataWorker, live: LiveConfig | null): void {
+function handleSignals(worker: FermataWorker, live: LiveConfig | null, telemetry: Telemetry | null): void {
   let stopping = false;
   const stop = (): void => {
     if (stopping) process.exit(1);
     stopping = true;
     live?.close();
-    worker.close().then(
+    const close = async (): Promise<void> => {
+      await worker.close();
+      await telemetry?.close();
+    };
+    close().then(
       () => process.exit(0),
       (error: unknown) => {
         console.error(error instanceof Error ? error.message : error);

@@ -9,14 +9,16 @@ import { createMcpServer, type McpServerConfig } from '../mcp-server/create-mcp-
 import { ownPage } from '../mcp-server/page/own-page.ts';
 import { createProxy, type ProxyConfig } from '../proxy/create-proxy.ts';
 import { createScheduler, type Scheduler } from '../scheduler/host/create-scheduler.ts';
+import { openTelemetry } from '../telemetry/open-telemetry.ts';
+import type { Telemetry } from '../telemetry/telemetry.ts';
+import type { TemporalSettings } from '../temporal/temporal-settings.ts';
 import { closeInReverse, type Closable } from './close-in-reverse.ts';
-import type { TemporalTarget } from './temporal-target.ts';
 
 export interface ServicesOptions {
   readonly settings: Settings;
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly stateDir: string;
-  readonly temporal: TemporalTarget;
+  readonly temporal: TemporalSettings;
   /** Root of Temporal's own web pages; null: not known. */
   readonly temporalUiUrl: string | null;
   readonly live: LiveConfig;
@@ -51,6 +53,10 @@ export async function startServices(options: ServicesOptions): Promise<RunningSe
     running.push(service);
     return service;
   };
+  const telemetryOf = async (service: string): Promise<Telemetry | null> => {
+    const telemetry = await openTelemetry(environment, `fermata-${service}`, { logger: logger(service) });
+    return telemetry === null ? null : keep(telemetry);
+  };
   try {
     const access = await createAccess(withServiceToken(settings), { logger: logger('auth') });
     keep({ close: async () => access.close() });
@@ -61,13 +67,22 @@ export async function startServices(options: ServicesOptions): Promise<RunningSe
       ),
     );
     const proxy = keep(
-      await createProxy(proxyConfig(settings, scheduler), { logger: logger('proxy'), environment, access }),
+      await createProxy(proxyConfig(settings, scheduler), {
+        logger: logger('proxy'),
+        environment,
+        access,
+        telemetry: await telemetryOf('proxy'),
+      }),
     );
     const toolServers = config.tools.mcpServers;
     const worker = keep(
       await createWorker(
         workerConfig(options, { proxyUrl: proxy.url, token: access.serviceToken, toolServers }),
-        { logger: logger('worker'), configStatus: () => live.status() },
+        {
+          logger: logger('worker'),
+          configStatus: () => live.status(),
+          telemetry: await telemetryOf('worker'),
+        },
       ),
     );
     const mcpServer = keep(
@@ -76,6 +91,7 @@ export async function startServices(options: ServicesOptions): Promise<RunningSe
         access,
         page: ownPage,
         configuration: live,
+        telemetry: await telemetryOf('mcp-server'),
       }),
     );
     live.follow(config, (changed) => {

@@ -9,6 +9,7 @@ import { keptBundle, type WorkflowBundle } from '../activities/kept-bundle.ts';
 import { fixedConfig, type LiveConfig } from '../config/live-config.ts';
 import type { ConfigFile } from '../contracts/config-file.ts';
 import type { Settings } from '../contracts/settings.ts';
+import type { TemporalSettings } from '../temporal/temporal-settings.ts';
 import { closeInReverse, type Closable } from './close-in-reverse.ts';
 import { startPool, type RunningPool } from './embedded-pool.ts';
 import type { EngineChoice } from './engine-choices.ts';
@@ -19,7 +20,6 @@ import type { Progress } from './setup/setup-fault.ts';
 import { ensureTemporalBinary } from './setup/temporal-binary.ts';
 import { makeStateDir } from './state-dir.ts';
 import { startTemporalServer, stopLeftover } from './temporal-server.ts';
-import type { TemporalTarget } from './temporal-target.ts';
 
 export interface StackOptions {
   readonly settings: Settings;
@@ -27,7 +27,7 @@ export interface StackOptions {
   readonly toolsDir?: string;
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** Used instead of a server of our own. */
-  readonly temporal: TemporalTarget | null;
+  readonly temporal: TemporalSettings | null;
   /** null: the built-in pool of `engine`. */
   readonly config: ConfigFile | null;
   /** The same, kept up to date with its file; absent: it never changes. Its owner closes it. */
@@ -48,7 +48,7 @@ export interface Stack {
   readonly pageUrl: string;
   readonly schedulerUrl: string;
   readonly workerUrl: string;
-  readonly temporal: TemporalTarget;
+  readonly temporal: TemporalSettings;
   readonly temporalUiUrl: string | null;
   readonly taskQueue: string;
   /** Of the built-in tool server; null when the configuration names its own. */
@@ -140,7 +140,7 @@ function describeStack(
 }
 
 interface RunningTemporal extends Closable {
-  readonly target: TemporalTarget;
+  readonly target: TemporalSettings;
   readonly uiUrl: string | null;
   readonly children: readonly {
     readonly name: string;

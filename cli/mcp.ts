@@ -7,8 +7,8 @@ import { requireServiceToken } from '../auth/access.ts';
 import { logSerializers } from '../auth/log-serializers.ts';
 import { parseSettings } from '../contracts/settings.ts';
 import { serveStdio } from '../mcp-server/stdio.ts';
+import { readTemporalSettings } from '../temporal/temporal-settings.ts';
 import { openConfigFile } from './read-config.ts';
-import { readTemporalTarget } from './temporal-target.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -22,10 +22,7 @@ export async function mcp(forms: 'on' | 'off', environment: Environment): Promis
   const live = await openConfigFile(settings.configPath, logger);
   const server = serveStdio(
     {
-      temporal: readTemporalTarget(environment) ?? {
-        address: `${host}:${ports.temporal}`,
-        namespace: 'default',
-      },
+      temporal: readTemporalSettings(environment, `${host}:${ports.temporal}`),
       taskQueue,
       maxRunning: settings.maxRunning,
       callers: () => live?.current().callers ?? {},

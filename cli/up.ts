@@ -11,7 +11,7 @@ import { openConfigFile } from './read-config.ts';
 import { SetupFault } from './setup/setup-fault.ts';
 import { waitForStop } from './stop-signals.ts';
 import { makeStateDir } from './state-dir.ts';
-import { readTemporalTarget } from './temporal-target.ts';
+import { readTemporalCluster } from '../temporal/temporal-settings.ts';
 import { parseSettings, type Settings } from '../contracts/settings.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -43,7 +43,7 @@ export async function up(options: UpOptions, environment: Environment): Promise<
   stack = await startStack({
     settings,
     environment,
-    temporal: readTemporalTarget(environment),
+    temporal: readTemporalCluster(environment),
     config: live?.current() ?? null,
     ...(live === null ? {} : { live }),
     engine: options.engine ?? 'simulated',
@@ -76,8 +76,10 @@ function refuseVersion({ deployment }: Settings): void {
 }
 
 function readyObject(stack: Stack): object {
-  const { close: _close, reload: _reload, childEnded: _childEnded, ...facts } = stack;
-  return { ready: true, pid: process.pid, ...facts };
+  const { close: _close, reload: _reload, childEnded: _childEnded, temporal, ...facts } = stack;
+  // Not the rest of it, which holds keys.
+  const { address, namespace } = temporal;
+  return { ready: true, pid: process.pid, ...facts, temporal: { address, namespace } };
 }
 
 function readyText(stack: Stack, seconds: number, settings: Settings): string {

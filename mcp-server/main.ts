@@ -5,9 +5,10 @@ import { logSerializers } from '../auth/log-serializers.ts';
 import { findConfigPath } from '../config/config-path.ts';
 import { openConfig } from '../config/live-config.ts';
 import { parseSettings } from '../contracts/settings.ts';
+import { openTelemetry } from '../telemetry/open-telemetry.ts';
 import { createMcpServer } from './create-mcp-server.ts';
 import { ownPage } from './page/own-page.ts';
-import { readTemporalSettings } from './temporal-environment.ts';
+import { readTemporalSettings } from '../temporal/temporal-settings.ts';
 
 async function main(): Promise<void> {
   const settings = parseSettings(process.env);
@@ -20,11 +21,12 @@ async function main(): Promise<void> {
   const configPath = findConfigPath(settings.configPath);
   const live = configPath === null ? null : await openConfig(configPath, { logger });
   const access = await createAccess(settings, { logger });
+  const telemetry = await openTelemetry(process.env, 'fermata-mcp-server', { logger });
   const server = await createMcpServer(
     {
       host,
       port: ports.mcp,
-      temporal: readTemporalSettings(process.env, ports.temporal),
+      temporal: readTemporalSettings(process.env, `127.0.0.1:${ports.temporal}`),
       taskQueue,
       maxRunning: settings.maxRunning,
       proxyUrl: settings.proxyUrls.length > 0 ? settings.proxyUrls : `http://${host}:${ports.proxy}`,
@@ -32,13 +34,17 @@ async function main(): Promise<void> {
       schedulerUrl:
         settings.schedulerUrls.length > 0 ? settings.schedulerUrls : `http://${host}:${ports.scheduler}`,
     },
-    { logger, access, page: ownPage, configuration: live },
+    { logger, access, page: ownPage, configuration: live, telemetry },
   );
   process.stdout.write(`fermata mcp-server is ready at ${server.url}\n`);
   const stop = (): void => {
     access.close();
     live?.close();
-    server.close().then(
+    const close = async (): Promise<void> => {
+      await server.close();
+      await telemetry?.close();
+    };
+    close().then(
       () => process.exit(0),
       (error: unknown) => {
         logger.error({ err: error }, 'stop failed');

@@ -1,14 +1,15 @@
 /**
  * Once for all end-to-end tests: one Temporal server in memory and one workflow bundle. Each test file
- * takes a task queue and an id prefix of its own.
+ * takes a task queue and an id prefix of its own. `npm run test:cluster` names a cluster instead.
  */
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import type { TestProject } from 'vitest/node';
 import { bundleWorkflows } from '../activities/bundle-workflows.ts';
 import { ensureTemporalBinary } from '../cli/setup/temporal-binary.ts';
 import { startTemporalServer } from '../cli/temporal-server.ts';
+import { testClusterSchema, type TestCluster } from './test-cluster.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -16,6 +17,8 @@ declare module 'vitest' {
     temporalAddress: string;
     /** The `temporal` program, for tests that start and kill a server of their own. */
     temporalBinary: string;
+    /** What own-temporal.ts needs to start servers on the cluster's PostgreSQL; null: there is no cluster. */
+    temporalCluster: TestCluster | null;
     /** JavaScript bundle of `workflows/index.ts`. */
     workflowBundlePath: string;
   }
@@ -27,20 +30,29 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   const binary = await ensureTemporalBinary(stateDir, process.env['PATH'] ?? '', (line) =>
     process.stderr.write(`${line}\n`),
   );
-  const server = await startTemporalServer({
-    binary,
-    host: '127.0.0.1',
-    port: 0,
-    uiPort: null,
-    databaseFile: null,
-  });
+  const cluster = await readCluster(process.env['TEST_TEMPORAL_CLUSTER']);
+  const server =
+    cluster ??
+    (await startTemporalServer({
+      binary,
+      host: '127.0.0.1',
+      port: 0,
+      uiPort: null,
+      databaseFile: null,
+    }));
   const bundlePath = join(folder, 'workflows.js');
   await bundleWorkflows(bundlePath);
   project.provide('temporalAddress', server.address);
   project.provide('temporalBinary', binary);
+  project.provide('temporalCluster', cluster);
   project.provide('workflowBundlePath', bundlePath);
   return async () => {
-    await server.close();
+    if ('close' in server) await server.close();
     await rm(folder, { recursive: true, force: true });
   };
+}
+
+async function readCluster(path: string | undefined): Promise<TestCluster | null> {
+  if (path === undefined || path === '') return null;
+  return testClusterSchema.parse(JSON.parse(await readFile(path, 'utf8')));
 }

@@ -1,7 +1,7 @@
 /** All checks of `fermata doctor`, side by side; each is bounded, and one that breaks is a finding itself. */
 import type { Settings } from '../../contracts/settings.ts';
 import type { Environment, Where } from '../server/where.ts';
-import type { TemporalTarget } from '../temporal-target.ts';
+import type { TemporalSettings } from '../../temporal/temporal-settings.ts';
 import { checkClocks } from './clock-check.ts';
 import { checkReplica, type Checked } from './engine-checks.ts';
 import { fault, type Finding } from './finding.ts';
@@ -16,7 +16,7 @@ export interface Examination {
   readonly where: Where;
   /** The mcp-server was named, so it must be there. */
   readonly doorNamed: boolean;
-  readonly temporal: TemporalTarget;
+  readonly temporal: TemporalSettings;
   /** Temporal was named, so it must be there. */
   readonly temporalNamed: boolean;
   /** Path of the configuration file; null: `fermata.yaml` if there is one. */
@@ -37,7 +37,11 @@ export async function examine(of: Examination): Promise<readonly Finding[]> {
   const askDoor = of.doorNamed || services.running.includes('mcp-server');
   const none: Checked = { findings: [], clocks: [] };
   const [temporal, tools, door, ...replicas] = await Promise.all([
-    guarded('temporal', async () => [await checkTemporal(of.temporal, of.temporalNamed || runs)]),
+    guarded(
+      'temporal',
+      async () =>
+        await checkTemporal(of.temporal, { named: of.temporalNamed, needed: of.temporalNamed || runs }),
+    ),
     guarded('tool servers', async () => await checkToolServers(file.config?.tools.mcpServers ?? {})),
     askDoor ? checkDoor(of.where.url, of.where.token, of.version) : none,
     ...(file.config?.pool ?? []).map(async (replica) => await checkReplica(replica, of.environment)),

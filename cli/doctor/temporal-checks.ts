@@ -1,88 +1,81 @@
-/** Whether Temporal answers, has the namespace, and knows fermata's search attributes. Changes nothing. */
-import { connect } from 'node:net';
-import { Connection, isGrpcServiceError } from '@temporalio/client';
-import { searchAttributes } from '../../contracts/run.ts';
-import type { TemporalTarget } from '../temporal-target.ts';
+/**
+ * Whether Temporal answers, has the namespace, knows fermata's search attributes and keeps ended runs long
+ * enough. Changes nothing.
+ */
+import type { Connection } from '@temporalio/client';
+import { explainConnection } from '../../temporal/explain-connection.ts';
+import { isTemporalCloud, missingNamespaceWords } from '../../temporal/refusal-words.ts';
+import type { TemporalSettings } from '../../temporal/temporal-settings.ts';
+import { readNamespace, retentionText } from '../temporal/namespace.ts';
+import { asCommandFault, openConnection } from '../temporal/open-connection.ts';
+import { missingAttributes } from '../temporal/search-attributes.ts';
+import { shortRetention } from '../temporal/set-up.ts';
 import { fault, note, ok, warning, type Finding } from './finding.ts';
 
 const limitMs = 5_000;
 
-/** @param expected whether it must be there: it was named, or other parts run. */
-export async function checkTemporal(target: TemporalTarget, expected: boolean): Promise<Finding> {
-  const { address, namespace, apiKey, tls } = target;
-  const connection = !(await isListening(address))
-    ? new Error('nobody listens')
-    : await Connection.connect({
-        address,
-        connectTimeout: limitMs,
-        ...(apiKey === undefined ? {} : { apiKey }),
-        ...(tls === undefined ? {} : { tls }),
-      }).catch((error: unknown) => error as Error);
-  if (connection instanceof Error) {
-    const says = `it does not answer at ${address}`;
-    return expected
-      ? fault(
-          'temporal',
-          says,
-          'start it (npm start has one built in), or set TEMPORAL_ADDRESS to where it is',
-        )
-      : note('temporal', `${says}; npm start starts one`);
+export interface Expectation {
+  /** It was named, so that it is a cluster of somebody's own. */
+  readonly named: boolean;
+  /** It must be there: it was named, or other parts run. */
+  readonly needed: boolean;
+}
+
+export async function checkTemporal(
+  settings: TemporalSettings,
+  expected: Expectation,
+): Promise<readonly Finding[]> {
+  const { address, namespace } = settings;
+  const trouble = await explainConnection(settings, limitMs);
+  if (trouble !== null) {
+    if (trouble.isFinal || expected.needed) return [asFault(trouble.words)];
+    return [note('temporal', `it does not answer at ${address}; npm start starts one`)];
   }
   try {
-    return await connection.withDeadline(Date.now() + limitMs, async () => {
-      await connection.workflowService.describeNamespace({ namespace });
-      return await checkAttributes(connection, target);
-    });
+    const connection = await openConnection(settings);
+    try {
+      return await connection.withDeadline(
+        Date.now() + limitMs,
+        async () => await look(connection, settings, expected),
+      );
+    } finally {
+      await connection.close();
+    }
   } catch (error) {
-    const words = isGrpcServiceError(error) ? error.details : (error as Error).message;
-    return fault(
-      'temporal',
-      `namespace '${namespace}' at ${address}: ${words}`,
-      'create the namespace, or set TEMPORAL_NAMESPACE (and TEMPORAL_API_KEY where one is needed)',
-    );
-  } finally {
-    await connection.close();
+    return [asFault(asCommandFault(error, settings, `tell of namespace '${namespace}'`).message)];
   }
 }
 
-/** Asked first: a client of Temporal tries for its whole time where nobody listens. */
-async function isListening(address: string): Promise<boolean> {
-  const colon = address.lastIndexOf(':');
-  const host = address.slice(0, colon).replaceAll(/[[\]]/g, '');
-  return await new Promise((resolve) => {
-    const socket = connect({ host, port: Number(address.slice(colon + 1)), timeout: limitMs });
-    const settle = (listens: boolean): void => {
-      socket.destroy();
-      resolve(listens);
-    };
-    socket
-      .once('connect', () => settle(true))
-      .once('error', () => settle(false))
-      .once('timeout', () => settle(false));
-  });
-}
-
-async function checkAttributes(
+async function look(
   connection: Connection,
-  { address, namespace }: TemporalTarget,
-): Promise<Finding> {
-  const says = `${address}, namespace ${namespace}`;
-  try {
-    const { customAttributes } = await connection.operatorService.listSearchAttributes({ namespace });
-    const missing = Object.values(searchAttributes).filter((name) => !(name in customAttributes));
-    return missing.length === 0
+  settings: TemporalSettings,
+  { named }: Expectation,
+): Promise<readonly Finding[]> {
+  const { address, namespace } = settings;
+  const found = await readNamespace(connection, namespace);
+  if (found === null) return [asFault(missingNamespaceWords(settings))];
+  const { retentionHours } = found;
+  const missing = await missingAttributes(connection, namespace);
+  const says = `${address}, namespace ${namespace}, ended runs are kept for ${retentionText(retentionHours)}`;
+  const attributes =
+    missing.length === 0
       ? ok('temporal', says)
       : fault(
           'temporal',
           `${says}: search attributes are missing: ${missing.join(', ')}`,
           'run `fermata setup temporal`',
         );
-  } catch {
-    // Temporal Cloud does not serve this.
-    return warning(
-      'temporal',
-      `${says}: its search attributes cannot be read`,
-      'see that they are there: docs/deploys.md',
-    );
-  }
+  const short = shortRetention(retentionHours);
+  if (short === null) return [attributes];
+  // The server of `npm start` keeps a day, and whoever tries fermata out does not mind.
+  const remedy = isTemporalCloud(address)
+    ? 'set it on the page of Temporal Cloud, or with tcld'
+    : 'run `fermata setup temporal --retention 72h`';
+  return [attributes, named ? warning('temporal', short, remedy) : note('temporal', short, remedy)];
+}
+
+/** The words say what is wrong and, behind it, what to do. */
+function asFault(words: string): Finding {
+  const [says = words, ...rest] = words.split('; ');
+  return fault('temporal', says, rest.length === 0 ? 'see docs/guides/temporal.md' : rest.join('; '));
 }

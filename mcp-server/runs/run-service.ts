@@ -22,11 +22,15 @@ import { withBudgets, withSeen } from './read-budgets.ts';
 import { readFamily, type RunFamily } from './run-family.ts';
 import type { RunView } from './run-view.ts';
 import { createRunReads, type RunReads, type RunReadsConfig } from './run-reads.ts';
+import { firstInputReader } from '../../telemetry/first-input.ts';
+import { RunTraces } from '../../telemetry/run-traces.ts';
+import type { Telemetry } from '../../telemetry/telemetry.ts';
 import { RunWatches } from './run-watches.ts';
 import { SharedRead } from './shared-read.ts';
 import { spawnRun, type SpawnedRun, type SpawnOrigin } from './spawn-run.ts';
 import type { SpawnRequest } from './spawn-request.ts';
-import { TemporalLink, type TemporalSettings } from './temporal-link.ts';
+import type { TemporalSettings } from '../../temporal/temporal-settings.ts';
+import { TemporalLink } from './temporal-link.ts';
 import { createToolListing } from './tool-listing.ts';
 import { TreeClient } from './tree-client.ts';
 import { UserFault } from './user-fault.ts';
@@ -46,6 +50,8 @@ export interface RunServiceConfig extends RunReadsConfig {
   readonly treeIdleMs?: number | undefined;
   /** Milliseconds between two reports of progress. */
   readonly progressMs?: number | undefined;
+  /** Where requests are traced; null or absent: nowhere. */
+  readonly telemetry?: Telemetry | null | undefined;
   /** How a wait notices that nothing goes on without a decision. */
   readonly approvalLooks?: ApprovalLooksOptions | undefined;
 }
@@ -119,7 +125,9 @@ export function createRunService(config: RunServiceConfig): RunService {
   const limit = new CallerLimit(temporal, (caller) =>
     maxRunningOf(config.callers?.() ?? {}, caller, config.maxRunning ?? defaultMaxRunning),
   );
-  const spawnDeps = { temporal, reader, taskQueue, models, toolListing, trees, limit };
+  const telemetry = config.telemetry ?? null;
+  const traces = telemetry === null ? null : new RunTraces(telemetry, firstInputReader(temporal.client));
+  const spawnDeps = { temporal, reader, taskQueue, models, toolListing, trees, limit, traces };
   return {
     ...reads,
     spawn: (request, origin) => spawnRun(spawnDeps, request, origin),

@@ -16,15 +16,10 @@ import {
   WorkflowExecutionAlreadyStartedError,
   WorkflowNotFoundError,
 } from '@temporalio/common';
+import { explainConnection } from '../../temporal/explain-connection.ts';
+import { isMissingNamespace, missingNamespaceWords, refusalWords } from '../../temporal/refusal-words.ts';
+import { connectionOptionsOf, type TemporalSettings } from '../../temporal/temporal-settings.ts';
 import { UserFault } from './user-fault.ts';
-
-export interface TemporalSettings {
-  /** host:port. */
-  readonly address: string;
-  readonly namespace: string;
-  readonly apiKey?: string | undefined;
-  readonly tls?: ConnectionOptions['tls'] | undefined;
-}
 
 type Interceptor = NonNullable<ConnectionOptions['interceptors']>[number];
 /** gRPC takes any call from an interceptor; its types ask for its own class. */
@@ -67,10 +62,8 @@ export function describeTemporalFault(error: unknown, settings: TemporalSettings
   const status = grpcStatusOf(error);
   const cause = { cause: error };
   // The raw service tells of a missing namespace in a status, the client in an error class.
-  const namespaceMissing = status?.code === grpc.notFound && status.details.startsWith('Namespace ');
-  if (namespaceMissing || error instanceof NamespaceNotFoundError) {
-    const text = `Temporal has no namespace '${settings.namespace}'; create it or name another`;
-    return new UserFault('busy', text, cause);
+  if ((status !== null && isMissingNamespace(status)) || error instanceof NamespaceNotFoundError) {
+    return new UserFault('busy', missingNamespaceWords(settings), cause);
   }
   if (status === null) return error;
   if (status.code === grpc.unavailable || status.code === grpc.deadlineExceeded) {
@@ -80,6 +73,8 @@ export function describeTemporalFault(error: unknown, settings: TemporalSettings
   if (status.code === grpc.resourceExhausted) {
     return new UserFault('busy', `Temporal is overloaded; try again in a moment (${status.details})`, cause);
   }
+  const refused = refusalWords(status, settings);
+  if (refused !== null) return new UserFault('busy', refused, cause);
   const kind = status.code === grpc.invalidArgument ? 'invalid' : 'busy';
   return new UserFault(kind, `Temporal refused the call: ${status.details}`, cause);
 }
@@ -143,9 +138,7 @@ export class TemporalLink {
     this.settings = settings;
     this.#callMs = callMs;
     this.#connection = Connection.lazy({
-      address: settings.address,
-      ...(settings.apiKey === undefined ? {} : { apiKey: settings.apiKey }),
-      ...(settings.tls === undefined ? {} : { tls: settings.tls }),
+      ...connectionOptionsOf(settings),
       interceptors: [...this.#retries.interceptors],
       // gRPC's own backoff grows to two minutes, long after Temporal is back.
       channelArgs: { 'grpc.initial_reconnect_backoff_ms': 100, 'grpc.max_reconnect_backoff_ms': 1_000 },
@@ -161,8 +154,16 @@ export class TemporalLink {
     try {
       return await this.client.withDeadline(Date.now() + limitMs, async () => await make(this.client));
     } catch (error) {
-      throw describeTemporalFault(error, this.settings);
+      throw (await this.#settingsFault(error)) ?? describeTemporalFault(error, this.settings);
     }
+  }
+
+  /** Where nobody answers for a reason that a setting can mend, waiting is no advice. */
+  async #settingsFault(error: unknown): Promise<UserFault | null> {
+    const code = grpcStatusOf(error)?.code;
+    if (code !== grpc.unavailable && code !== grpc.deadlineExceeded) return null;
+    const trouble = await explainConnection(this.settings, 1_000);
+    return trouble?.isFinal === true ? new UserFault('busy', trouble.words, { cause: error }) : null;
   }
 
   /** null when Temporal and the namespace answer within two seconds, else what is wrong. */

@@ -10,8 +10,8 @@ import { randomBytes } from 'node:crypto';
 import type { WorkflowHandle } from '@temporalio/client';
 import { afterAll, beforeAll, describe, expect, inject, it, vi } from 'vitest';
 import type { FermataWorker } from '../../activities/create-worker.ts';
-import { startTemporalServer, type TemporalServer } from '../../cli/temporal-server.ts';
 import type { FakeRequest } from '../activities/fake-model.ts';
+import { startOwnTemporal, type OwnTemporal } from '../own-temporal.ts';
 import { bundleChanged } from '../replay/changed-workflows.ts';
 import { swappedOrder } from '../replay/order-change.ts';
 import { startRunStack, type RunStack } from '../workflows/run-stack.ts';
@@ -19,21 +19,14 @@ import { openTree } from '../workflows/tree-stack.ts';
 import { operatorCli, type OperatorCli } from './deployment-cli.ts';
 
 const bound = { timeout: 30_000, interval: 100 };
-let server: TemporalServer;
+let server: OwnTemporal;
 let stack: RunStack;
 let cli: OperatorCli;
 let folder: string;
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'fermata-builds-'));
-  server = await startTemporalServer({
-    binary: inject('temporalBinary'),
-    host: '127.0.0.1',
-    port: 0,
-    uiPort: null,
-    databaseFile: null,
-    dynamicConfig: { 'limit.historyCount.suggestContinueAsNew': '60' },
-  });
+  server = await startOwnTemporal({ dynamicConfig: { 'limit.historyCount.suggestContinueAsNew': '60' } });
   cli = operatorCli(inject('temporalBinary'), server.address);
   await writeFile(join(folder, 'other.js'), (await bundleChanged(swappedOrder)).code);
 }, 120_000);

@@ -4,12 +4,12 @@
  */
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, inject, it, vi } from 'vitest';
-import type { TemporalServer } from '../../cli/temporal-server.ts';
+import type { OwnTemporal } from '../own-temporal.ts';
 import { startShortHistoryServer } from '../short-history-server.ts';
 import { connectClient, type TestClient } from './mcp-clients.ts';
 import { startStack, type Stack } from './stack.ts';
 
-let server: TemporalServer;
+let server: OwnTemporal;
 let stack: Stack;
 let client: TestClient;
 

@@ -1,11 +1,8 @@
 /** What holds when a part of the way from client to run is gone for a while, or for good. */
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
 import { request } from 'node:http';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, it, vi } from 'vitest';
-import { startTemporalServer } from '../../cli/temporal-server.ts';
+import { startOwnTemporal } from '../own-temporal.ts';
 import { connectClient, type ClientKind } from './mcp-clients.ts';
 import { startStack, type Stack } from './stack.ts';
 
@@ -160,21 +157,20 @@ describe('Temporal', () => {
   });
 
   it('may be away when the server starts: readiness and tools say so, and both work when it is back', async () => {
-    const server = { binary: inject('temporalBinary'), host: '127.0.0.1', uiPort: null, databaseFile: null };
-    const first = await startTemporalServer({ ...server, port: 0 });
-    const port = Number(first.address.split(':')[1]);
-    const mcp = await stack.startServer({ temporal: { address: first.address, namespace: 'default' } });
+    const temporal = await startOwnTemporal();
+    const { address } = temporal;
+    const mcp = await stack.startServer({ temporal: { address, namespace: 'default' } });
     const client = await connectClient('modern', `${mcp.url}/mcp`);
     expect((await fetch(`${mcp.url}/readyz`)).status).toBe(200);
-    await first.close();
+    await temporal.kill();
     const away = await fetch(`${mcp.url}/readyz`);
     expect(away.status).toBe(503);
-    expect(await away.text()).toContain(`Temporal at ${first.address} does not answer`);
+    expect(await away.text()).toContain(`Temporal at ${address} does not answer`);
     expect((await fetch(`${mcp.url}/healthz`)).status).toBe(200);
     // A call that is made while it is away waits for it.
     const early = client.call('spawn', { task: stack.saying('patient') });
-    const second = await startTemporalServer({ ...server, port });
-    const worker = await stack.startWorker(second.address);
+    await temporal.start();
+    const worker = await stack.startWorker(address);
     const { structured } = await early;
     expect(structured['handle']).toMatch(/^run_/);
     const { structured: ended } = await client.call('await', { handles: [structured['handle']] });
@@ -183,31 +179,28 @@ describe('Temporal', () => {
     await client.close();
     await worker.close();
     await mcp.close();
-    await second.close();
+    await temporal.close();
   });
 
   it('may be restarted while a client awaits: the answer comes all the same', async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'fermata-mcp-'));
-    const databaseFile = join(folder, 'temporal.db');
-    const options = { binary: inject('temporalBinary'), host: '127.0.0.1', uiPort: null, databaseFile };
-    const first = await startTemporalServer({ ...options, port: 0 });
-    const worker = await stack.startWorker(first.address);
-    const mcp = await stack.startServer({ temporal: { address: first.address, namespace: 'default' } });
+    const temporal = await startOwnTemporal({ keeps: true });
+    const { address } = temporal;
+    const worker = await stack.startWorker(address);
+    const mcp = await stack.startServer({ temporal: { address, namespace: 'default' } });
     const client = await connectClient('modern', `${mcp.url}/mcp`);
     const held = stack.holding('outlived');
     const { structured } = await client.call('spawn', { task: held.task });
     await held.held;
     const waiting = client.call('await', { handles: [structured['handle']] });
     await vi.waitFor(async () => expect(await stack.metric(watched, mcp)).toBe(1), bound);
-    await first.close();
-    const second = await startTemporalServer({ ...options, port: Number(first.address.split(':')[1]) });
+    await temporal.kill();
+    await temporal.start();
     held.release();
     expect((await waiting).structured).toMatchObject({ done: true, runs: [{ result: 'outlived' }] });
     await client.close();
     await mcp.close();
     await worker.close();
-    await second.close();
-    await rm(folder, { recursive: true });
+    await temporal.close();
   });
 
   it('that stays away is told in words, within a bound', async () => {

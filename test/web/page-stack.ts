@@ -1,6 +1,5 @@
 /** What the tests of the page share: a running stack, a browser on it, and runs that a test scripts. */
-import { inject } from 'vitest';
-import { startTemporalServer, type TemporalServer } from '../../cli/temporal-server.ts';
+import { startOwnTemporal, type OwnTemporal } from '../own-temporal.ts';
 import { startTestStack, type TestStack, type TestStackOptions } from '../stack/start-test-stack.ts';
 import { TestBrowser, type Look } from './browser.ts';
 
@@ -13,9 +12,9 @@ export class PageStack {
   readonly stack: TestStack;
   readonly browser: TestBrowser;
 
-  readonly #temporal: TemporalServer;
+  readonly #temporal: OwnTemporal;
 
-  private constructor(temporal: TemporalServer, stack: TestStack, browser: TestBrowser) {
+  private constructor(temporal: OwnTemporal, stack: TestStack, browser: TestBrowser) {
     this.#temporal = temporal;
     this.stack = stack;
     this.browser = browser;
@@ -23,13 +22,7 @@ export class PageStack {
 
   static async start(options: TestStackOptions = {}): Promise<PageStack> {
     // A page shows all runs there are: those of other tests must not be among them.
-    const temporal = await startTemporalServer({
-      binary: inject('temporalBinary'),
-      host: '127.0.0.1',
-      port: 0,
-      uiPort: null,
-      databaseFile: null,
-    });
+    const temporal = await startOwnTemporal();
     const [stack, browser] = await Promise.all([
       startTestStack({ ...options, temporalAddress: temporal.address }),
       TestBrowser.launch(),

@@ -4,12 +4,12 @@ import { pino } from 'pino';
 import { afterAll, beforeAll, expect, inject, it, vi } from 'vitest';
 import { createActivities } from '../../activities/create-activities.ts';
 import { installTemporalRuntime } from '../../activities/temporal-logger.ts';
-import type { TemporalServer } from '../../cli/temporal-server.ts';
 import { runMemoKey, runMemoSchema } from '../../contracts/run.ts';
+import type { OwnTemporal } from '../own-temporal.ts';
 import { startShortHistoryServer } from '../short-history-server.ts';
 import { startRunStack, type RunStack } from './run-stack.ts';
 
-let server: TemporalServer;
+let server: OwnTemporal;
 let stack: RunStack;
 
 beforeAll(async () => {

@@ -5,7 +5,6 @@
 import type { WorkflowHandle } from '@temporalio/client';
 import { Worker } from '@temporalio/worker';
 import { afterAll, beforeAll, describe, expect, inject, it, vi } from 'vitest';
-import type { TemporalServer } from '../../cli/temporal-server.ts';
 import {
   decideApprovalUpdate,
   runMemoKey,
@@ -18,10 +17,11 @@ import {
 } from '../../contracts/run.ts';
 import type { ChatMessage } from '../../contracts/chat-messages.ts';
 import type { FakeRequest } from '../activities/fake-model.ts';
+import type { OwnTemporal } from '../own-temporal.ts';
 import { startShortHistoryServer } from '../short-history-server.ts';
 import { newHandle, startRunStack, type RunStack } from './run-stack.ts';
 
-let server: TemporalServer;
+let server: OwnTemporal;
 let stack: RunStack;
 
 beforeAll(async () => {

@@ -1,30 +1,15 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-import { startTemporalServer, type TemporalServer } from '../../cli/temporal-server.ts';
 import { chunk } from '../activities/fake-model.ts';
+import { startOwnTemporal, type OwnTemporal } from '../own-temporal.ts';
 import { startRunStack, type RunStack } from './run-stack.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'fermata-temporal-'));
-let server: TemporalServer | undefined;
+let server: OwnTemporal | undefined;
 let stack: RunStack | undefined;
 
-async function startServer(port: number): Promise<TemporalServer> {
-  server = await startTemporalServer({
-    binary: inject('temporalBinary'),
-    host: '127.0.0.1',
-    port,
-    uiPort: null,
-    databaseFile: join(folder, 'temporal.db'),
-  });
-  return server;
-}
-
 beforeAll(async () => {
-  const { address } = await startServer(0);
+  server = await startOwnTemporal({ keeps: true });
   stack = await startRunStack({
-    temporalAddress: address,
+    temporalAddress: server.address,
     workflowBundlePath: inject('workflowBundlePath'),
     script: (request) => request.say('no script'),
   });
@@ -32,7 +17,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await stack?.close();
   await server?.close();
-  rmSync(folder, { recursive: true, force: true });
 });
 
 describe('a Temporal server that is killed and started again', () => {
@@ -46,15 +30,13 @@ describe('a Temporal server that is killed and started again', () => {
     });
     const handle = await stack.start({ task: 'survive' });
     await model.waitForRequests(2);
-    const { pid, address, exited } = server;
-    process.kill(pid, 'SIGKILL');
-    await exited;
+    await server.kill();
     const readiness = async (): Promise<number> => (await fetch(`${stack?.worker?.url ?? ''}/readyz`)).status;
     expect(await readiness()).toBe(503);
     // The turn ends while nobody can be told.
     model.requests[1]?.write(chunk({ content: ' alone' }), chunk({}, 'stop'), 'data: [DONE]\n\n');
     model.requests[1]?.end();
-    await startServer(Number(address.split(':')[1]));
+    await server.start();
     await expect
       .poll(async () => (await client.workflow.getHandle(handle.workflowId).describe()).status.name, {
         timeout: 60_000,

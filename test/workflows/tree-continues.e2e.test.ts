@@ -3,18 +3,18 @@
  * Their Temporal server asks for a new execution every forty events, as a real one does every four thousand.
  */
 import { afterAll, beforeAll, describe, expect, inject, it, vi } from 'vitest';
-import type { TemporalServer } from '../../cli/temporal-server.ts';
 import type { Handle } from '../../contracts/ids.ts';
 import { runMemoKey, runMemoSchema } from '../../contracts/run.ts';
 import { TemporalLink } from '../../mcp-server/runs/temporal-link.ts';
 import { TreeClient } from '../../mcp-server/runs/tree-client.ts';
 import { runInputSchema } from '../../contracts/run.ts';
 import { chunk } from '../activities/fake-model.ts';
+import type { OwnTemporal } from '../own-temporal.ts';
 import { startShortHistoryServer } from '../short-history-server.ts';
 import { newHandle, startRunStack, type RunStack } from './run-stack.ts';
 import { openTree, type TestTree } from './tree-stack.ts';
 
-let server: TemporalServer;
+let server: OwnTemporal;
 let stack: RunStack;
 beforeAll(async () => {
   server = await startShortHistoryServer();
