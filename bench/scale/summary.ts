@@ -2,6 +2,7 @@
 import { bar, spreadBar, type Bar } from '../bars.ts';
 import { spreadText } from '../overhead/statistics.ts';
 import type { ChartSpec } from '../plots/chart.ts';
+import { ownName } from '../steps/process-cpu.ts';
 import { median, spreadOf, type Spread } from '../sim/statistics.ts';
 import { alignedTable } from '../sim/table.ts';
 import type { AwaitingResult } from './awaiting.ts';
@@ -31,9 +32,17 @@ export function proxyPoints(windows: readonly ProxyWindow[]): readonly ScalePoin
       count,
       perSecond: middle(own.map(({ requestsPerSecond }) => requestsPerSecond)) ?? 0,
       busyCores: middle(own.map(({ busyCores }) => busyCores)),
+      cores: proxyKinds.map((kind) => ({
+        kind,
+        // Of the others there is one a proxy.
+        processes: kind === 'scheduler' || kind === 'engine' ? 1 : 0,
+        cores: middle(own.map(({ cores }) => cores[kind] ?? null)),
+      })),
     };
   });
 }
+
+const proxyKinds = ['scheduler', 'proxies', 'engine', 'load'] as const;
 
 /** Processors that all processes used while the runs were under way. */
 function workerBusyCores({ together }: WorkerWindow): number | null {
@@ -49,8 +58,34 @@ export function workerPoints(windows: readonly WorkerWindow[]): readonly ScalePo
       count,
       perSecond: middle(own.map(({ together }) => together?.stepsPerSecond ?? null)) ?? 0,
       busyCores: middle(own.map(workerBusyCores)),
+      cores: workerKinds(windows).map((kind) => ({
+        kind,
+        // Temporal's program and a worker use more than one processor; the others have one each.
+        processes: ['scheduler', 'proxy', 'mcp-server', ownName].includes(kind) ? 1 : 0,
+        cores: workerCores(own, kind),
+      })),
     };
   });
+}
+
+/** `worker 2` is one more `worker`. */
+const kindOfProcess = (name: string): string => name.replace(/ \d+$/, '');
+
+function workerKinds(windows: readonly WorkerWindow[]): readonly string[] {
+  const names = windows.flatMap(({ together }) => Object.keys(together?.cpuMsPerStep ?? {}));
+  return [...new Set(names.map(kindOfProcess))];
+}
+
+/** Processors that the processes of a kind used together. */
+function workerCores(windows: readonly WorkerWindow[], kind: string): number | null {
+  return middle(
+    windows.map(({ together }) => {
+      if (together === null) return null;
+      const all = Object.entries(together.cpuMsPerStep).filter(([name]) => kindOfProcess(name) === kind);
+      const ms = all.reduce((sum, [, one]) => sum + (one ?? Number.NaN), 0);
+      return Number.isFinite(ms) ? (ms * together.stepsPerSecond) / 1_000 : null;
+    }),
+  );
 }
 
 /** Processor time of a turn in the proxies over that in the scheduler, window by window. */
@@ -67,7 +102,8 @@ export function proxiesOfOneScheduler(windows: readonly ProxyWindow[]): Spread {
 /** 1 for a knee that is not the machine's, 0 for none; null: nothing was measured. */
 function ownKnees(points: readonly ScalePoint[], cores: number): number | null {
   if (points.length < 2 || points.some(({ perSecond }) => perSecond <= 0)) return null;
-  return kneeOf(points, cores)?.why === 'other' ? 1 : 0;
+  const knee = kneeOf(points, cores);
+  return knee === null || knee.why === 'machine' ? 0 : 1;
 }
 
 export function scaleBars({ proxies, workers, awaiting, cores }: ScaleResult): readonly Bar[] {
@@ -100,7 +136,7 @@ const text = (value: number | null | undefined, digits: number): string =>
   typeof value === 'number' ? value.toFixed(digits) : '-';
 
 function proxyTable(windows: readonly ProxyWindow[]): string {
-  const kinds = ['scheduler', 'proxies', 'engine', 'load'];
+  const kinds = proxyKinds;
   const rows = countsOf(windows, ({ proxies }) => proxies).map((count) => {
     const own = windows.filter(({ proxies }) => proxies === count);
     const scheduler = middle(own.map(({ cores }) => cores['scheduler'] ?? null));
@@ -126,24 +162,13 @@ function proxyTable(windows: readonly ProxyWindow[]): string {
 }
 
 function workerTable(windows: readonly WorkerWindow[]): string {
-  const processOf = (name: string): string => name.replace(/ \d+$/, '');
-  const names = [...new Set(windows.flatMap(({ together }) => Object.keys(together?.cpuMsPerStep ?? {})))];
-  const kinds = [...new Set(names.map(processOf))];
+  const kinds = workerKinds(windows);
   const rows = countsOf(windows, ({ workers }) => workers).map((count) => {
     const own = windows.filter(({ workers }) => workers === count);
-    const coresOf = (kind: string): number | null =>
-      middle(
-        own.map(({ together }) => {
-          if (together === null) return null;
-          const all = Object.entries(together.cpuMsPerStep).filter(([name]) => processOf(name) === kind);
-          const ms = all.reduce((sum, [, one]) => sum + (one ?? Number.NaN), 0);
-          return Number.isFinite(ms) ? (ms * together.stepsPerSecond) / 1_000 : null;
-        }),
-      );
     return [
       String(count),
       spreadText(spreadOf(own.map(({ together }) => together?.stepsPerSecond ?? null)), 1),
-      ...kinds.map((kind) => text(coresOf(kind), 2)),
+      ...kinds.map((kind) => text(workerCores(own, kind), 2)),
       text(middle(own.map(workerBusyCores)), 2),
     ];
   });

@@ -5,6 +5,7 @@ import { nodeFlags } from '../../cli/node-flags.ts';
 import { loader } from '../overhead/arms/one-process.ts';
 import { orderOf } from '../overhead/plan.ts';
 import { readyUrl, startProcess, type RunningProcess } from '../overhead/processes.ts';
+import { Gate } from '../steps/gate.ts';
 import { measureTogether, type Together } from '../steps/measure.ts';
 import { planOf as stepsPlanOf } from '../steps/plan.ts';
 import type { Site } from '../steps/site.ts';
@@ -27,6 +28,8 @@ export async function measureWorkers(
 ): Promise<readonly WorkerWindow[]> {
   const windows: WorkerWindow[] = [];
   const steps = { ...stepsPlanOf(true), together: plan.workers };
+  // A busy machine spawns them slowly: without it the first would have ended before the last began.
+  const gate = new Gate(site.engines);
   const extra: RunningProcess[] = [];
   let started = 0;
   try {
@@ -39,7 +42,7 @@ export async function measureWorkers(
         }
         progress(`${count} workers, repeat ${repeat + 1} of ${plan.repeats}`);
         const pids = Object.fromEntries(extra.map(({ pid }, index) => [`worker ${index + 2}`, pid]));
-        const together = await measureTogether({ ...site, pids: { ...site.pids, ...pids } }, steps);
+        const together = await measureTogether({ ...site, pids: { ...site.pids, ...pids } }, steps, gate);
         windows.push({ workers: count, repeat, together });
       }
     }

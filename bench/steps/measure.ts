@@ -1,7 +1,8 @@
 /** The four measurements, each on a stack that is otherwise idle. They print nothing. */
+import type { Gate } from './gate.ts';
 import { cpuBetween, machineName, sampleCpu } from './process-cpu.ts';
 import type { Plan } from './plan.ts';
-import { awaitRuns, spawnRun, turnOfRequest, type RunPlan, type SpawnedRun } from './runs.ts';
+import { awaitRuns, newTag, spawnRun, turnOfRequest, type RunPlan, type SpawnedRun } from './runs.ts';
 import type { Site } from './site.ts';
 import {
   historyGrowth,
@@ -57,14 +58,22 @@ export interface Together extends Throughput {
   readonly foreignCores: number | null;
 }
 
-/** Many runs side by side. @returns null when they were never all under way at once. */
-export async function measureTogether(site: Site, plan: Plan): Promise<Together | null> {
+/**
+ * Many runs side by side. @param gate at the engines: none begins its second turn before all have begun.
+ * @returns null when they were never all under way at once.
+ */
+export async function measureTogether(site: Site, plan: Plan, gate?: Gate): Promise<Together | null> {
   const run: RunPlan = { steps: plan.together.stepsPerRun, tool: 'lookup' };
   const sampler = sampleCpu(site.pids);
-  const runs = await Promise.all(
-    Array.from({ length: plan.together.runs }, async () => await spawnRun(site.client, run)),
-  );
-  await awaitRuns(site.client, runs, run);
+  const tags = Array.from({ length: plan.together.runs }, newTag);
+  gate?.close(tags);
+  let runs: readonly SpawnedRun[];
+  try {
+    runs = await Promise.all(tags.map(async (tag) => await spawnRun(site.client, run, tag)));
+    await awaitRuns(site.client, runs, run);
+  } finally {
+    gate?.open();
+  }
   const samples = sampler.stop();
   const throughput = throughputOf(turnsOf(site, runs));
   if (throughput === null) return null;
