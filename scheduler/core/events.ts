@@ -69,6 +69,8 @@ export type SchedulerEvent =
       readonly policy?: Policy | undefined;
       readonly callers?: Callers | undefined;
     }
+  /** From now on this scheduler decides, in the place of one with which so many proxies were linked. */
+  | { readonly type: 'tookOver'; readonly atMs: number; readonly proxies: number | null }
   | { readonly type: 'ticked'; readonly atMs: number };
 
 /** What happened, for metrics and logs. Never carries a run id. */

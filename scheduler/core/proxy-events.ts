@@ -3,7 +3,7 @@
  * it holds is held, what it has in flight is counted in flight, what it does not name is gone.
  */
 import type { TurnId } from '../../contracts/ids.ts';
-import type { Effect, ProxyEvent } from './events.ts';
+import type { Effect, ProxyEvent, SchedulerEvent } from './events.ts';
 import { lostProxyMs, resyncGraceMs } from './limits.ts';
 import { rememberLoss } from './losses.ts';
 import { rerouteRun } from './queue.ts';
@@ -58,6 +58,15 @@ export function proxyResynced(
   }
 }
 
+/** What is told from now on is told to this scheduler for the first time. */
+export function tookOver(
+  state: SchedulerState,
+  { proxies }: Extract<SchedulerEvent, { type: 'tookOver' }>,
+): void {
+  state.firstResyncAtMs = null;
+  state.expectedProxies = proxies;
+}
+
 /** Held turns go at once with the clients behind them; those in flight wait for a resync. */
 export function proxyLost(state: SchedulerState, event: EventOf<'proxyLost'>, effects: Effect[]): void {
   const proxy = state.proxies.get(event.proxy);
@@ -82,13 +91,24 @@ export function sweepLostProxies(state: SchedulerState, effects: Effect[]): void
 
 /**
  * Turns in flight or live runs can only come from before a restart: the other proxies must be heard as
- * well. Held turns alone may just have come before the link did, and wait for nobody.
+ * well. Held turns alone may just have come before the link did, and wait for nobody. Once as many proxies have
+ * resynced as there were, there are no others.
  */
 function awaitOthers(state: SchedulerState, event: EventOf<'proxyResynced'>): void {
   state.firstResyncAtMs ??= state.nowMs;
   const settledAtMs = state.firstResyncAtMs + resyncGraceMs;
   if (state.nowMs >= settledAtMs) return;
+  if (state.expectedProxies !== null && linkedProxies(state) >= state.expectedProxies) {
+    state.settledAtMs = state.nowMs;
+    return;
+  }
   if (event.inFlight.length + event.runs.length > 0) state.settledAtMs = settledAtMs;
+}
+
+function linkedProxies(state: SchedulerState): number {
+  let linked = 0;
+  for (const proxy of state.proxies.values()) if (proxy.lostAtMs === null) linked += 1;
+  return linked;
 }
 
 function obtainProxy(state: SchedulerState, id: Proxy['id']): Proxy {

@@ -246,6 +246,8 @@ export interface SchedulerState {
   heldTurns: number;
   /** null: no proxy has resynced since the start. */
   firstResyncAtMs: number | null;
+  /** Proxies of the scheduler before: once as many have resynced, none is waited for. null: it is not known. */
+  expectedProxies: number | null;
   /** Nothing is admitted before this time: proxies are still telling what they have. */
   settledAtMs: number;
   readonly replicas: Map<ReplicaId, Replica>;
@@ -288,6 +290,7 @@ export function createState(policy: Policy, callers: Callers): SchedulerState {
     nextSequence: 0,
     heldTurns: 0,
     firstResyncAtMs: null,
+    expectedProxies: null,
     settledAtMs: 0,
     replicas: new Map(),
     proxies: new Map(),

@@ -7,7 +7,7 @@ import { advanceClock, ticked } from './clock.ts';
 import { dispatch } from './dispatch.ts';
 import type { Effect, SchedulerEvent } from './events.ts';
 import { poolChanged, replicaProbed, sweepReplicas } from './pool.ts';
-import { proxyLost, proxyResynced } from './proxy-events.ts';
+import { proxyLost, proxyResynced, tookOver } from './proxy-events.ts';
 import type { SchedulerState } from './state.ts';
 import {
   runEnded,
@@ -61,6 +61,9 @@ function apply(state: SchedulerState, event: SchedulerEvent, effects: Effect[]):
       return;
     case 'poolChanged':
       poolChanged(state, event, effects);
+      return;
+    case 'tookOver':
+      tookOver(state, event);
       return;
     case 'ticked':
       ticked(state, effects);

@@ -7,6 +7,7 @@ import type { Duplex } from 'node:stream';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import type { Access } from '../../auth/access.ts';
+import { errorCodes } from '../../contracts/error-codes.ts';
 import { isAdmin } from '../../auth/grant.ts';
 import { refusalReply, type RefusalCode, type RefusalReply } from '../../auth/refusal.ts';
 
@@ -31,22 +32,40 @@ function refusalFor(access: Access, headers: IncomingHttpHeaders): RefusalCode |
   return isAdmin(grant) ? null : 'forbidden';
 }
 
+export interface LinkDoor {
+  readonly access: Access;
+  readonly logger: Logger;
+  /** Why no proxy may link now, in words; null: it may. */
+  readonly closedBecause: () => string | null;
+}
+
 /** Whether an upgrade request may become a link; it has been answered when not. */
 export function mayUpgrade(
   request: IncomingMessage,
   socket: Duplex,
-  { access, logger }: { readonly access: Access; readonly logger: Logger },
+  { access, logger, closedBecause }: LinkDoor,
 ): boolean {
   if (request.url?.split('?')[0] !== '/link') {
     socket.end('HTTP/1.1 404 Not Found\r\nConnection: close\r\n\r\n');
     return false;
   }
   const refusal = refusalFor(access, request.headers);
+  const closed = refusal === null ? closedBecause() : null;
+  if (closed !== null) {
+    answerUpgrade(socket, unavailableReply(closed));
+    return false;
+  }
   if (refusal === null) return true;
   const from = request.socket.remoteAddress;
   logger.warn({ from, refusal }, 'a link was refused: FERMATA_TOKEN of the proxy is not the one set here');
   answerUpgrade(socket, refusalReply(refusal));
   return false;
+}
+
+function unavailableReply(message: string): RefusalReply {
+  const { status, type } = errorCodes.unavailable;
+  const body = JSON.stringify({ error: { message, type, code: 'unavailable' } });
+  return { status, headers: { 'content-type': 'application/json' }, body };
 }
 
 /** Answers an upgrade request with something else than an upgrade. */

@@ -18,14 +18,20 @@ export interface ShownParts {
   readonly access: Access;
   /** null: nothing is told of the configuration. */
   readonly configStatus: (() => ConfigStatus) | null;
+  /** null: there is no lease. */
+  readonly lease: (() => NonNullable<SchedulerStatus['lease']>) | null;
+  /** Why it decides nothing now, in words; null: it does. */
+  readonly awayBecause: () => string | null;
 }
 
-export function addRoutes(app: FastifyInstance, { state, metrics, access, configStatus }: ShownParts): void {
+export function addRoutes(app: FastifyInstance, parts: ShownParts): void {
+  const { state, metrics, access, configStatus, lease, awayBecause } = parts;
   addDoor(app, access);
-  app.get('/status', (): SchedulerStatus => {
-    const status = describeStatus(state);
-    return configStatus === null ? status : { ...status, config: configStatus() };
-  });
+  app.get('/status', (): SchedulerStatus => ({
+    ...describeStatus(state),
+    ...(configStatus === null ? {} : { config: configStatus() }),
+    ...(lease === null ? {} : { lease: lease() }),
+  }));
   app.get('/debug/state', (request, reply) => {
     if (loopback.has(request.ip)) return describeState(state, maxDebugEntries);
     reply.code(403);
@@ -37,7 +43,7 @@ export function addRoutes(app: FastifyInstance, { state, metrics, access, config
   });
   app.get('/healthz', () => ({ status: 'ok' }));
   app.get('/readyz', (_request, reply) => {
-    const readiness = describeReadiness(state);
+    const readiness = describeReadiness(state, awayBecause());
     reply.code(readiness.ready ? 200 : 503);
     return readiness;
   });

@@ -42,6 +42,8 @@ export interface LinkDeps {
   readonly logger: Logger;
   readonly submit: (event: Submission) => void;
   readonly poolMessage: () => SchedulerMessage;
+  /** The number of linked proxies has changed. */
+  readonly onLinked?: () => void;
   /** Milliseconds from one ping to the next; absent: 5,000. */
   readonly pingEveryMs?: number;
 }
@@ -100,14 +102,24 @@ export class LinkServer {
     for (const link of this.#byProxy.values()) this.#transmit(link, message);
   }
 
-  /** Ends every link; the proxies hold their turns and look for a scheduler. */
-  async close(): Promise<void> {
-    this.#closed = true;
-    clearInterval(this.#pings);
+  /** Proxies that have resynced and are linked. */
+  get linked(): number {
+    return this.#byProxy.size;
+  }
+
+  /** Ends every link, of which the core hears nothing; the proxies hold their turns and look for a scheduler. */
+  endAll(): void {
     const open = [...this.#links];
     this.#links.clear();
     this.#byProxy.clear();
     for (const link of open) link.peer.terminate();
+  }
+
+  /** As {@link endAll}, for good. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    clearInterval(this.#pings);
+    this.endAll();
     await new Promise<void>((resolve) => {
       this.#server.close(() => resolve());
     });
@@ -160,6 +172,7 @@ export class LinkServer {
     const counts = { runs: runs.length, held: held.length, inFlight: inFlight.length };
     this.#deps.logger.info({ proxy, ...counts }, 'proxy resynced');
     this.#transmit(link, this.#deps.poolMessage());
+    this.#deps.onLinked?.();
     this.#deps.submit({ type: 'proxyResynced', proxy, runs, held, inFlight });
   }
 
@@ -179,6 +192,7 @@ export class LinkServer {
     this.#byProxy.delete(link.proxy);
     if (orderly) this.#deps.logger.info({ proxy: link.proxy }, 'proxy left');
     else this.#deps.logger.warn({ proxy: link.proxy }, 'proxy lost');
+    this.#deps.onLinked?.();
     this.#deps.submit({ type: 'proxyLost', proxy: link.proxy });
   }
 

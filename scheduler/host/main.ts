@@ -6,6 +6,7 @@ import { defaultConfigPath } from '../../config/config-path.ts';
 import { openConfig } from '../../config/live-config.ts';
 import { parseSettings } from '../../contracts/settings.ts';
 import { createScheduler } from './create-scheduler.ts';
+import { openLease } from './lease/open-lease.ts';
 
 async function main(): Promise<void> {
   const settings = parseSettings(process.env);
@@ -18,9 +19,11 @@ async function main(): Promise<void> {
   const config = live.current();
   const { pool, policy, callers } = config;
   const access = await createAccess(settings, { logger });
+  const { schedulerLease } = settings;
+  const lease = schedulerLease === null ? null : await openLease(schedulerLease, process.env);
   const scheduler = await createScheduler(
     { host: settings.host, port: settings.ports.scheduler, pool, policy, callers },
-    { logger, environment: process.env, access, configStatus: () => live.status() },
+    { logger, environment: process.env, access, lease, configStatus: () => live.status() },
   );
   live.follow(config, (changed) => scheduler.reconfigure(changed));
   process.stdout.write(`fermata scheduler is ready at ${scheduler.url}\n`);

@@ -15,11 +15,18 @@ export interface SchedulerMetrics {
   probed(replica: string, healthy: boolean, tookMs: number): void;
 }
 
-/** @param configFaulty whether the configuration file as it is now cannot be used. */
-export function createMetrics(
-  state: SchedulerState,
-  configFaulty: () => boolean = () => false,
-): SchedulerMetrics {
+export interface HostFacts {
+  /** Whether the configuration file as it is now cannot be used. */
+  readonly configFaulty: () => boolean;
+  /** Whether this scheduler decides, as against: stands by. */
+  readonly active: () => boolean;
+  /** Failed reads and writes of the lease so far. */
+  readonly leaseFaults: () => number;
+}
+
+const alwaysActive: HostFacts = { configFaulty: () => false, active: () => true, leaseFaults: () => 0 };
+
+export function createMetrics(state: SchedulerState, facts: HostFacts = alwaysActive): SchedulerMetrics {
   const registry = new Registry();
   const registers = [registry];
   const decisions = new Counter({
@@ -61,7 +68,7 @@ export function createMetrics(
     registers,
   });
   const noteCapacity = addCapacityCounters(registers);
-  addGauges(state, registers, configFaulty);
+  addGauges(state, registers, facts);
   return {
     registry,
     record(entry) {
@@ -123,7 +130,7 @@ function decisionLabels(entry: Decision): { outcome: string; class: string } {
 }
 
 /** Gauges read the state when they are scraped, so they are never behind it. */
-function addGauges(state: SchedulerState, registers: Registry[], configFaulty: () => boolean): void {
+function addGauges(state: SchedulerState, registers: Registry[], facts: HostFacts): void {
   const gauge = (name: string, help: string, labelNames: string[], set: (own: Gauge) => void): void => {
     const own: Gauge = new Gauge({
       name: `fermata_scheduler_${name}`,
@@ -137,7 +144,13 @@ function addGauges(state: SchedulerState, registers: Registry[], configFaulty: (
     });
   };
   const fault = '1 while the configuration file cannot be used and the one from before stays in force.';
-  gauge('config_fault', fault, [], (own) => own.set(configFaulty() ? 1 : 0));
+  gauge('config_fault', fault, [], (own) => own.set(facts.configFaulty() ? 1 : 0));
+  gauge('active', '1 while this scheduler decides, 0 while it stands by.', [], (own) =>
+    own.set(facts.active() ? 1 : 0),
+  );
+  gauge('lease_faults', 'Failed reads and writes of the lease since the start.', [], (own) =>
+    own.set(facts.leaseFaults()),
+  );
   gauge('held_turns', 'Turns that wait for admission.', [], (own) => own.set(state.heldTurns));
   gauge('runs', 'Live runs.', [], (own) => own.set(state.runs.size));
   gauge('links', 'Connected proxies.', [], (own) => {

@@ -7,8 +7,12 @@ export interface Readiness {
   readonly reasons: readonly string[];
 }
 
-/** Ready once one replica is healthy; models without a healthy replica are named either way. */
-export function describeReadiness(state: SchedulerState): Readiness {
+/**
+ * Ready once one replica is healthy; models without a healthy replica are named either way. One that stands by, or
+ * stops, is not, so that whoever goes by readiness comes to the active one.
+ * @param awayBecause why it decides nothing now; null: it does.
+ */
+export function describeReadiness(state: SchedulerState, awayBecause: string | null): Readiness {
   const members = [...state.replicas.values()].filter((replica) => replica.member);
   const reasons = members
     .filter((replica) => replica.healthy !== true)
@@ -23,5 +27,6 @@ export function describeReadiness(state: SchedulerState): Readiness {
   for (const model of unserved) {
     if (!served.has(model)) reasons.push(`no healthy replica serves model '${model}'`);
   }
+  if (awayBecause !== null) return { ready: false, reasons: [awayBecause, ...reasons] };
   return { ready: members.some((replica) => replica.healthy === true), reasons };
 }
