@@ -11,6 +11,8 @@ export default defineConfig({
           include: ['test/**/*.test.ts'],
           exclude: ['**/*.int.test.ts', '**/*.e2e.test.ts'],
           pool: 'threads',
+          // Half of their time would go into reading the same modules anew; they keep no state in them.
+          isolate: false,
           // They wait for nothing; what some compute takes its time on a busy machine.
           testTimeout: 30_000,
         },
