@@ -85,7 +85,7 @@ function containerFindings(container: Container, pod: Pod): readonly string[] {
     ...(readOnlyRootFilesystem && !allowPrivilegeEscalation ? [] : ['it may write, or gain rights']),
     ...environmentFindings(container),
     ...(isServiceName(word) ? serviceFindings(word, container, pod) : []),
-    ...(isServiceName(word) || container.args.join(' ') === 'setup temporal'
+    ...(isServiceName(word) || container.args.join(' ').startsWith('setup temporal')
       ? []
       : [`the image does not know '${container.args.join(' ')}'`]),
   ];

@@ -12,6 +12,7 @@ import { basename, join, resolve } from 'node:path';
 import { Ajv } from 'ajv';
 import addFormats from 'ajv-formats';
 import { parseAllDocuments } from 'yaml';
+import { z } from 'zod';
 import { findingsOf, manifestSchema } from './chart-findings.ts';
 import { ensureGoTool, ensureWheels } from './check-tools.ts';
 
@@ -81,6 +82,15 @@ function checkCompose(compose: string): void {
     const whole = run(compose, [...files, '--env-file', '/dev/null', 'config', '--quiet'], secrets);
     judge(`docker compose config: ${['base', ...set].join(' + ')}`, whole.code === 0, whole.output);
   }
+  for (const pool of ['ollama', 'testbed']) {
+    const files = ['compose.yaml', `compose.${pool}.yaml`].flatMap((name) => ['-f', join(docker, name)]);
+    const merged = run(compose, [...files, '--env-file', '/dev/null', 'config', '--format', 'json'], secrets);
+    judge(
+      `docker compose mounts the pool of ${pool} in place of the base's`,
+      mountsOnly(merged.output, pool),
+      merged.output,
+    );
+  }
   const base = ['-f', join(docker, 'compose.yaml'), '--env-file', '/dev/null', 'config', '--quiet'];
   const open = run(compose, base, { ...secrets, FERMATA_TOKEN: '' });
   judge(
@@ -88,6 +98,26 @@ function checkCompose(compose: string): void {
     open.code !== 0 && /FERMATA_TOKEN/.test(open.output),
     open.output,
   );
+}
+
+const mergedSchema = z.object({
+  services: z.record(
+    z.string(),
+    z.object({
+      volumes: z.array(z.object({ source: z.string().optional(), target: z.string() })).default([]),
+    }),
+  ),
+});
+
+function mountsOnly(text: string, pool: string): boolean {
+  const { services } = mergedSchema.parse(JSON.parse(text));
+  const sources = ['scheduler', 'worker', 'mcp-server'].map((name) =>
+    services[name]?.volumes
+      .filter(({ target }) => target === '/etc/fermata')
+      .map(({ source }) => source ?? ''),
+  );
+  const right = sources.every((own) => own?.length === 1 && own[0]?.endsWith(join('docker', 'pools', pool)));
+  return right && !('simulated-pool' in services);
 }
 
 async function checkChart(helm: string, kubeScore: string, venv: string): Promise<void> {

@@ -1,8 +1,9 @@
 /**
- * `npm run test:image [-- --node PATH] [-- --json FILE]`: what docker/Dockerfile would make, built and started without a container
- * engine (stage-image.ts): every service as the image's user from files that it may not write, ready, healthy, one
- * run from the command line to its answer, and each ended by SIGTERM within the grace that docker/compose.yaml gives
- * it. Prints what each takes to start and holds in memory.
+ * `npm run test:image [-- --compose-temporal] [--node PATH] [--json FILE]`: what docker/Dockerfile would make, built
+ * and started without a container engine (stage-image.ts): every service as the image's user from files that it may
+ * not write, ready, healthy, one run from the command line to its answer, and each ended by SIGTERM within the grace
+ * that docker/compose.yaml gives it. Prints what each takes to start and holds in memory. Temporal is the embedded
+ * one, or with `--compose-temporal` the server on PostgreSQL as compose starts it (compose-temporal.ts).
  */
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -13,6 +14,7 @@ import { findFreePort } from '../../cli/setup/free-port.ts';
 import { ensureTemporalBinary } from '../../cli/setup/temporal-binary.ts';
 import { startTemporalServer } from '../../cli/temporal-server.ts';
 import { sizeOf } from './build-app.ts';
+import { startComposeTemporal } from './compose-temporal.ts';
 import { runStaged, stageImage, startStaged, type StagedImage, type StagedService } from './stage-image.ts';
 
 const root = resolve(import.meta.dirname, '..', '..');
@@ -34,6 +36,24 @@ interface Site {
   readonly settings: Record<string, string>;
 }
 
+const serviceSchema = z.object({
+  command: z.array(z.string()).default([]),
+  stop_grace_period: z
+    .string()
+    .regex(/^\d+s$/)
+    .optional(),
+});
+
+async function composeServices(): Promise<Readonly<Record<string, z.infer<typeof serviceSchema>>>> {
+  const text = await readFile(join(root, 'docker', 'compose.yaml'), 'utf8');
+  return z.object({ services: z.record(z.string(), serviceSchema) }).parse(parse(text, { merge: true }))
+    .services;
+}
+
+async function setUpCommand(): Promise<readonly string[]> {
+  return (await composeServices())['temporal-setup']?.command ?? [];
+}
+
 const option = (name: string): string | undefined => {
   const place = process.argv.indexOf(name);
   return place < 0 ? undefined : process.argv[place + 1];
@@ -49,8 +69,9 @@ async function check(): Promise<object> {
   const node = option('--node') ?? process.execPath;
   const folder = await mkdtemp(join(tmpdir(), 'fermata-image-'));
   const services = new Map<string, StagedService>();
-  const binary = await ensureTemporalBinary(join(root, '.fermata'), process.env['PATH'] ?? '', say);
-  const temporal = await startTemporalServer({ binary, host, port: 0, uiPort: null, databaseFile: null });
+  const temporal = process.argv.includes('--compose-temporal')
+    ? await startComposeTemporal(folder, say)
+    : await startEmbeddedTemporal();
   try {
     const image = stageImage(folder, node);
     const appMb = (await sizeOf(image.app)) / 1e6;
@@ -65,6 +86,11 @@ async function check(): Promise<object> {
     await temporal.close();
     await rm(folder, { recursive: true, force: true });
   }
+}
+
+async function startEmbeddedTemporal(): Promise<{ readonly address: string; close(): Promise<void> }> {
+  const binary = await ensureTemporalBinary(join(root, '.fermata'), process.env['PATH'] ?? '', say);
+  return await startTemporalServer({ binary, host, port: 0, uiPort: null, databaseFile: null });
 }
 
 function runNode(node: string): string {
@@ -123,8 +149,10 @@ async function startAll({ image, folder, services, settings }: Site): Promise<vo
   };
   // JSON is YAML.
   await writeFile(join(folder, 'fermata.yaml'), JSON.stringify(config));
-  const setUp = runStaged(image, ['setup', 'temporal', '--json'], settings, folder);
-  must(setUp.code === 0, 'search attributes are set up', setUp.output);
+  for (const turn of ['first', 'second']) {
+    const { code, output } = runStaged(image, await setUpCommand(), settings, folder);
+    must(code === 0, `namespace and search attributes are set up, the ${turn} time`, output);
+  }
   for (const name of ['scheduler', 'proxy', 'worker', 'mcp-server']) await start(name, settings);
   for (const name of services.keys()) {
     for (const args of [[name], [name, '--ready']]) {
@@ -146,28 +174,15 @@ function tryCommands({ image, folder, settings }: Site): void {
     version.output,
   );
   const task =
-    'Look up the weather. [[sim {"calls":[{"name":"demo__lookup","arguments":{"query":"weather"}}]}]]';
+    'Look up the weather. [[sim {"calls":[{"tool":"demo__lookup","arguments":{"query":"weather"}}]}]]';
   const done = runStaged(image, ['run', task, '--tools', 'demo__lookup', '--json'], settings, folder);
   must(done.code === 0, 'a run with a tool, to its answer', done.output);
   const page = runStaged(image, ['status', '--json'], settings, folder);
   must(page.code === 0 && page.output.includes('Completed'), 'its status is told', page.output);
 }
 
-const composeSchema = z.object({
-  services: z.record(
-    z.string(),
-    z.object({
-      stop_grace_period: z
-        .string()
-        .regex(/^\d+s$/)
-        .optional(),
-    }),
-  ),
-});
-
 async function stopAll({ image, services }: Site): Promise<Measured[]> {
-  const text = await readFile(join(root, 'docker', 'compose.yaml'), 'utf8');
-  const compose = composeSchema.parse(parse(text, { merge: true }));
+  const compose = await composeServices();
   const measured: Measured[] = [];
   for (const [name, service] of [...services].toReversed()) {
     const status = await readFile(`/proc/${service.pid}/status`, 'utf8');
@@ -176,7 +191,7 @@ async function stopAll({ image, services }: Site): Promise<Measured[]> {
     const uid = /^Uid:\s+(\d+)/m.exec(status)?.[1];
     if (image.user !== null) must(uid === String(image.user.uid), `${name} runs as user ${uid}`);
     const { code, tookMs } = await service.stop();
-    const graceMs = Number.parseInt(compose.services[name]?.stop_grace_period ?? '10', 10) * 1_000;
+    const graceMs = Number.parseInt(compose[name]?.stop_grace_period ?? '10', 10) * 1_000;
     must(
       code === 0 && tookMs < graceMs,
       `${name} ends in ${Math.round(tookMs)} ms`,

@@ -3,10 +3,10 @@
  * are built with it, once and for minutes; the others come as wheels.
  */
 import { existsSync } from 'node:fs';
-import { mkdir, mkdtemp, readdir, rename, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, rename, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { ensureVenv } from '../../cli/setup/private-venv.ts';
-import { runCommand } from '../../cli/setup/run-command.ts';
+import { runCommand, type CommandResult } from '../../cli/setup/run-command.ts';
 import { SetupFault, type Progress } from '../../cli/setup/setup-fault.ts';
 import { goTools, wheels, type GoTool } from './tool-versions.ts';
 
@@ -23,14 +23,10 @@ export async function ensureGoTool(stateDir: string, name: GoTool, progress: Pro
   await mkdir(tools, { recursive: true });
   const draft = await mkdtemp(join(tools, `${name}.part-`));
   try {
-    const built = await runCommand('env', [`GOBIN=${draft}`, 'GOFLAGS=-p=2', 'go', 'install', source], {
-      timeoutMs: buildLimitMs,
-    });
-    const [binary] = await readdir(draft);
-    if (built.code !== 0 || binary === undefined) {
+    const built = await build(source, draft, name);
+    if (built.code !== 0) {
       throw new SetupFault(`${source} could not be built with Go 1.26 or later: ${built.output.slice(-500)}`);
     }
-    await rename(join(draft, binary), join(draft, name));
     await rename(draft, place).catch((error: unknown) => {
       // Somebody else was faster; theirs is as good.
       if (!existsSync(program)) throw error;
@@ -39,6 +35,23 @@ export async function ensureGoTool(stateDir: string, name: GoTool, progress: Pro
   } finally {
     await rm(draft, { recursive: true, force: true });
   }
+}
+
+/** As a module that needs it, since some may not be installed by themselves (`exclude` in their go.mod). */
+async function build(source: string, folder: string, name: GoTool): Promise<CommandResult> {
+  const [path = ''] = source.split('@');
+  const steps = [
+    ['mod', 'init', 'checks'],
+    ['get', source],
+    ['build', '-o', name, path],
+  ];
+  for (const step of steps) {
+    const done = await runCommand('env', ['-C', folder, 'GOTOOLCHAIN=local', 'go', ...step], {
+      timeoutMs: buildLimitMs,
+    });
+    if (done.code !== 0) return done;
+  }
+  return { code: 0, output: '' };
 }
 
 /** @returns the folder of a virtual environment with all of `wheels`. */

@@ -98,8 +98,8 @@ describe('the templates of the chart', () => {
 
   it('start services that the image has', () => {
     const args = [...allTemplates.matchAll(/args: \[([\w-]+)/g)].map(([, name]) => name);
-    expect(args.filter((name) => name !== 'setup' && !isServiceName(name))).toEqual([]);
-    expect(args).toHaveLength(5);
+    expect(args.filter((name) => !isServiceName(name))).toEqual([]);
+    expect(args).toHaveLength(4);
   });
 
   it('know the ports of the services', () => {

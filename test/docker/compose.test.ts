@@ -219,7 +219,9 @@ describe('compose', () => {
 
   it('runs every service of the image', () => {
     const commands = ours(base).map(([, { command }]) => command.join(' '));
-    expect(commands.toSorted()).toEqual([...serviceNames, 'setup temporal'].toSorted());
+    expect(commands.toSorted()).toEqual(
+      [...serviceNames, 'setup temporal --create-namespace --retention 30d'].toSorted(),
+    );
   });
 
   it('gives each service longer to stop than it takes for itself', () => {
