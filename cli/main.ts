@@ -1,21 +1,7 @@
-/**
- * The `fermata` command: reads the command line, picks the verb, and turns every expected failure into one
- * readable line on stderr and an exit code (exit-codes.ts).
- */
-import yargs from 'yargs';
+/** The `fermata` command as a process: its signals, its streams and its end. */
 import { hideBin } from 'yargs/helpers';
-import { TokensFault } from '../auth/tokens-file.ts';
-import { SettingsFault } from '../contracts/settings.ts';
-import { packageVersion } from '../mcp-server/runs/package-version.ts';
-import { CommandFault, exitCodes, type ExitCode } from './exit-codes.ts';
-import { SetupFault } from './setup/setup-fault.ts';
-import { doctorVerb } from './verbs/doctor.ts';
-import { loadgenVerb } from './verbs/loadgen.ts';
-import { decideVerb, statusVerb, toolsVerb, transcriptVerb, treeVerb } from './verbs/looks.ts';
-import { approveVerb, awaitVerb, cancelVerb, runVerb, spawnVerb } from './verbs/runs.ts';
-import { mcpVerb, upVerb } from './verbs/services.ts';
-import { setupVerb } from './verbs/setup-temporal.ts';
-import { commandOf, type World } from './verbs/verb.ts';
+import { runCommandLine } from './command-line.ts';
+import { exitCodes } from './exit-codes.ts';
 
 const interrupt = new AbortController();
 // The services have handlers of their own, and a second Ctrl-C ends any verb at once.
@@ -31,80 +17,14 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code === 'EPIPE') process.exit(exitCodes.ok);
 });
 
-const world: World = {
+const code = await runCommandLine(hideBin(process.argv), {
   environment: process.env,
   stdin: process.stdin,
   stdout: process.stdout,
   stderr: process.stderr,
   interrupted: interrupt.signal,
   nowMs: () => Date.now(),
-};
-
-let code: ExitCode = exitCodes.ok;
-const finish = (value: ExitCode): void => {
-  code = value;
-};
-
-const parser = yargs(hideBin(process.argv))
-  .scriptName('fermata')
-  .usage('$0 <verb> [options]')
-  .version(packageVersion)
-  .command(commandOf(upVerb, world, finish))
-  .command(commandOf(spawnVerb, world, finish))
-  .command(commandOf(runVerb, world, finish))
-  .command(commandOf(awaitVerb, world, finish))
-  .command(commandOf(statusVerb, world, finish))
-  .command(commandOf(treeVerb, world, finish))
-  .command(commandOf(transcriptVerb, world, finish))
-  .command(commandOf(approveVerb, world, finish))
-  .command(commandOf(cancelVerb, world, finish))
-  .command(commandOf(toolsVerb, world, finish))
-  .command(commandOf(decideVerb, world, finish))
-  .command(commandOf(doctorVerb, world, finish))
-  .command(commandOf(loadgenVerb, world, finish))
-  .command(commandOf(setupVerb, world, finish))
-  .command(commandOf(mcpVerb, world, finish))
-  .completion('completion', 'Print a completion script for bash or zsh')
-  .demandCommand(1, 'name a verb')
-  .strict()
-  .recommendCommands()
-  .wrap(Math.min(100, process.stdout.columns ?? 100))
-  .epilogue(
-    'Exit codes: 0 done, 1 failed, 2 wrong usage, 3 a run failed or was cancelled, 4 time is up, 5 waits for approval, 130 interrupted.',
-  )
-  .exitProcess(false)
-  .fail((message: string | undefined, error: Error | undefined) => {
-    throw (
-      error ??
-      new CommandFault(
-        `${(message ?? 'wrong usage').replaceAll(/\s*\n\s*/g, ' ')} (fermata --help)`,
-        exitCodes.usage,
-      )
-    );
-  });
-
-try {
-  await parser.parseAsync();
-} catch (error) {
-  code = exitCodeOf(error);
-  process.stderr.write(`fermata: ${wordsOf(error)}\n`);
-}
+});
 process.exitCode = code;
 // What a verb left open, such as a connection that is kept alive, does not hold up its end.
 process.stdout.write('', () => process.exit(code));
-
-function wordsOf(error: unknown): string {
-  const expected =
-    error instanceof CommandFault ||
-    error instanceof SetupFault ||
-    error instanceof SettingsFault ||
-    error instanceof TokensFault;
-  if (expected) return error.message;
-  if (error instanceof Error && error.name === 'YError') return `${error.message} (fermata --help)`;
-  return error instanceof Error ? (error.stack ?? error.message) : String(error);
-}
-
-function exitCodeOf(error: unknown): ExitCode {
-  if (error instanceof CommandFault) return error.exitCode;
-  return error instanceof Error && error.name === 'YError' ? exitCodes.usage : exitCodes.failed;
-}

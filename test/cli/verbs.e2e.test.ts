@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { startTestStack, type TestStack } from '../stack/start-test-stack.ts';
 import { runFermata, type Ended, type RunOptions } from './run-fermata.ts';
+import { runInProcess } from './run-in-process.ts';
 
 let stack: TestStack;
 beforeAll(async () => {
@@ -15,7 +16,7 @@ async function fermata(words: readonly string[], options: RunOptions = {}): Prom
     TEMPORAL_ADDRESS: inject('temporalAddress'),
     ...options.environment,
   };
-  return await runFermata(words, { ...options, environment });
+  return await runInProcess(words, { ...options, environment });
 }
 
 /** The task of a run that the simulated engine carries out as written. */
@@ -112,7 +113,8 @@ describe('a run from the command line', () => {
   it('goes on when the one who waits for it presses Ctrl-C', async () => {
     const task = scripted('Wait.', [[{ tool: 'wait', arguments: { milliseconds: 600_000 } }]]);
     const { handle } = JSON.parse((await fermata(['spawn', task])).stdout);
-    const watched = await fermata(['status', '--watch', '--limit', '5'], {
+    const watched = await runFermata(['status', '--watch', '--limit', '5'], {
+      environment: { FERMATA_MCP_URL: stack.mcpUrl },
       onOutput: (_, signal) => signal('SIGINT'),
     });
     expect(watched.code).toBe(0);
@@ -179,7 +181,7 @@ describe('the other verbs', () => {
   });
 
   it('print a completion script', async () => {
-    expect((await fermata(['completion'])).stdout).toContain('_fermata_yargs_completions');
+    expect((await runFermata(['completion'])).stdout).toContain('_fermata_yargs_completions');
   });
 });
 
@@ -195,12 +197,13 @@ describe('a wrong command line', () => {
     [['up', '--engine', 'simulated', '--config', 'x'], /give one of them/],
     [['status', '--url', 'here'], /--url: got 'here'/],
   ] as const)('%j exits with 2 and says what to write', async (words, says) => {
-    const ended = await runFermata(words);
+    const ended = await runInProcess(words);
     expect(ended).toMatchObject({ code: 2, stdout: '' });
     expect(ended.stderr).toMatch(says);
   });
 
   it('or a server that is not there exits with 1 and says how to start one', async () => {
+    // As a user's shell would: what it writes and its exit code are those of the process.
     const ended = await runFermata(['status', '--url', 'http://127.0.0.1:1']);
     expect(ended).toMatchObject({ code: 1, stdout: '' });
     expect(ended.stderr).toMatch(/no fermata answers at http:\/\/127\.0\.0\.1:1 .*npm start/);
