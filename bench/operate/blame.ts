@@ -14,6 +14,14 @@ export interface Broken {
   readonly why: string;
 }
 
+/**
+ * A wait that a stopping mcp-server ends with an answer: nothing is lost, and the words say to make the call
+ * again. One that is killed cannot say so.
+ */
+export function isToldToAskAgain({ why }: Broken): boolean {
+  return why.includes('this server is stopping; runs are kept and go on, so make the same call again');
+}
+
 export interface Blame {
   /** In flight on a process when it was killed, by its name. */
   readonly excused: Readonly<Record<string, number>>;

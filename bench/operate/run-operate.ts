@@ -10,6 +10,7 @@ import { publish } from '../bars.ts';
 import { readTranscripts } from '../durability/read-transcripts.ts';
 import { judge, type Transcripts, type TranscriptMessage } from '../durability/verdict.ts';
 import { killInTurn, untilAnswered, type KillSeen } from './chaos.ts';
+import { isToldToAskAgain } from './blame.ts';
 import { nineProcesses } from './cluster-plan.ts';
 import { openCluster, startMembers, type Cluster } from './cluster.ts';
 import {
@@ -109,6 +110,9 @@ async function foundOf(
   kills: readonly KillSeen[],
 ): Promise<OperateFound> {
   const seen = load.recorder.observations();
+  const failed = seen.clientCalls.flatMap(({ tool, server, startMs, endMs, failure }) =>
+    failure === null ? [] : [{ server, startMs, endMs, why: `${tool}: ${failure}` }],
+  );
   await writeFile(join(cluster.stateDir, 'observations.json'), JSON.stringify(seen));
   const { tally, balancer } = load.agents;
   const ended = async (build: string): Promise<number> => {
@@ -131,9 +135,8 @@ async function foundOf(
     },
     mcp: {
       calls: seen.clientCalls.length,
-      failed: seen.clientCalls.flatMap(({ tool, server, startMs, endMs, failure }) =>
-        failure === null ? [] : [{ server, startMs, endMs, why: `${tool}: ${failure}` }],
-      ),
+      failed: failed.filter((one) => !isToldToAskAgain(one)),
+      toldToAskAgain: failed.filter(isToldToAskAgain),
       nobodyThere: load.mcp.balancer.nobodyThere,
       exchanges: load.mcp.balancer.exchanges,
     },
@@ -156,7 +159,12 @@ export async function runOperateBench(quick: boolean): Promise<0 | 1> {
       seconds,
       ...rest,
       agents: { ...agents, exchanges: agents.exchanges.slice(0, 200) },
-      mcp: { ...mcp, exchanges: mcp.exchanges.slice(0, 200), failed: mcp.failed.slice(0, 200) },
+      mcp: {
+        ...mcp,
+        exchanges: mcp.exchanges.slice(0, 200),
+        failed: mcp.failed.slice(0, 200),
+        toldToAskAgain: mcp.toldToAskAgain.length,
+      },
     },
   });
 }

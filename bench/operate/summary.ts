@@ -28,6 +28,8 @@ export interface OperateFound {
   readonly mcp: {
     readonly calls: number;
     readonly failed: readonly Broken[];
+    /** Waits that a stopping mcp-server ended in order. */
+    readonly toldToAskAgain: readonly Broken[];
     readonly exchanges: readonly Exchange[];
     readonly nobodyThere: number;
   };
@@ -81,6 +83,8 @@ function killTable({ kills, lives, agents, mcp }: OperateFound): string {
   const passed = (outcome: Exchange['outcome'], name: string): number =>
     [...agents.exchanges, ...mcp.exchanges].filter((one) => one.outcome === outcome && one.server === name)
       .length;
+  const toldToAskAgain = (name: string): number =>
+    mcp.toldToAskAgain.filter(({ server }) => server === name).length;
   const names = [...new Set(lives.map(({ member }) => member))];
   const rows = names.map((name) => {
     const own = kills.filter(({ member }) => member === name);
@@ -94,6 +98,7 @@ function killTable({ kills, lives, agents, mcp }: OperateFound): string {
       String((ofAgents[name] ?? 0) + (ofMcp[name] ?? 0)),
       String(passed('refused', name)),
       String(passed('turned-away', name)),
+      String(toldToAskAgain(name)),
     ];
   });
   const head = [
@@ -105,6 +110,7 @@ function killTable({ kills, lives, agents, mcp }: OperateFound): string {
     'broken in flight',
     'refused',
     'turned away',
+    'waits ended',
   ];
   return alignedTable([head, ...rows]);
 }
