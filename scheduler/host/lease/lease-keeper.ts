@@ -16,6 +16,7 @@ import {
   noteWritten,
   standBy,
   type Contender,
+  type Move,
 } from './lease-rules.ts';
 import type { LeaseRecord, LeaseStore } from './lease-store.ts';
 import { leaseTimes, type LeaseTimes } from './lease-times.ts';
@@ -134,7 +135,7 @@ export class LeaseKeeper {
       this.check();
       if (move.kind === 'wait') await this.#wait(move.forMs);
       else if (move.kind === 'read') await this.#read();
-      else await this.#write(move.version);
+      else await this.#write(move);
     }
   }
 
@@ -149,12 +150,12 @@ export class LeaseKeeper {
     }
   }
 
-  async #write(version: string | null): Promise<void> {
-    const { store, identity } = this.#deps;
+  async #write({ holder, version }: Extract<Move, { kind: 'write' }>): Promise<void> {
+    const { store } = this.#deps;
     const before = this.#contender.lastSeen?.record ?? null;
     const started = this.#clock();
     const linkedProxies = this.#told ? this.#linkedProxies(started) : (before?.linkedProxies ?? null);
-    const record: LeaseRecord = { holder: identity, durationMs: this.#times.durationMs, linkedProxies };
+    const record: LeaseRecord = { holder, durationMs: this.#times.durationMs, linkedProxies };
     try {
       const entry = await this.#bounded(async () => await store.write(record, version));
       const active = noteWritten(this.#contender, entry, { started, now: this.#clock() });

@@ -34,8 +34,14 @@ export interface Contender {
 export type Move =
   | { readonly kind: 'wait'; readonly forMs: number }
   | { readonly kind: 'read' }
-  /** Takes the lease, or renews it. */
-  | { readonly kind: 'write'; readonly version: string | null };
+  /** Takes the lease or renews it; or makes one that is nobody's yet. */
+  | { readonly kind: 'write'; readonly holder: string; readonly version: string | null };
+
+/**
+ * Stands in a lease that was not there. It may have been removed from under its holder, so it is waited for like
+ * that of anybody else; and unlike one that is not there, it cannot come, go and look the same.
+ */
+export const nobodyYet = 'nobody yet';
 
 export function createContender(identity: string, times: LeaseTimes): Contender {
   return { identity, times, seen: null, lastSeen: null, activeUntilMs: null, dueMs: 0 };
@@ -65,8 +71,9 @@ export function nextMove(contender: Contender, now: Instant): Move {
     return { kind: 'wait', forMs: lapsesInMs > 0 ? Math.min(untilDueMs, lapsesInMs) : untilDueMs };
   }
   if (seen === null) return { kind: 'read' };
+  if (seen.version === null) return { kind: 'write', holder: nobodyYet, version: null };
   if (isActive(contender, now) || mayTake(contender, seen, now)) {
-    return { kind: 'write', version: seen.version };
+    return { kind: 'write', holder: contender.identity, version: seen.version };
   }
   return { kind: 'read' };
 }
@@ -78,7 +85,8 @@ export function noteRead(contender: Contender, entry: LeaseEntry, now: Instant):
   see(contender, { ...entry, sinceMs: unchanged ? lastSeen.sinceMs : now.slowMs });
   // Somebody has taken it: its own time had been over for whoever did, or somebody broke the rules.
   if (entry.record?.holder !== identity) standBy(contender);
-  contender.dueMs = isActive(contender, now) ? now.slowMs : now.slowMs + times.lookEveryMs;
+  const atOnce = isActive(contender, now) || entry.version === null;
+  contender.dueMs = atOnce ? now.slowMs : now.slowMs + times.lookEveryMs;
 }
 
 /**
@@ -97,6 +105,10 @@ export function noteWritten(
     return isActive(contender, now);
   }
   see(contender, { ...entry, sinceMs: now.slowMs });
+  if (entry.record?.holder !== contender.identity) {
+    contender.dueMs = now.slowMs + times.lookEveryMs;
+    return false;
+  }
   const untilMs = started.fastMs + times.heldForMs;
   const inTime = activeUntilMs === null ? now.fastMs < untilMs : now.fastMs < activeUntilMs;
   contender.activeUntilMs = inTime ? untilMs : null;
@@ -123,8 +135,7 @@ function see(contender: Contender, seen: Seen): void {
 /** Only of one that stands by: an active one renews. */
 function mayTake(contender: Contender, seen: Seen, now: Instant): boolean {
   if (contender.activeUntilMs !== null) return false;
-  const { version, record } = seen;
-  if (version === null) return true;
+  const { record } = seen;
   // Given back; or its own, of a write of which it did not hear, which nobody else has replaced.
   if (record !== null && (record.holder === null || record.holder === contender.identity)) return true;
   return now.slowMs >= lapsesAtMs(contender, seen);
