@@ -40,7 +40,7 @@ export type Manifest = z.infer<typeof manifestSchema>;
 type Pod = z.infer<typeof podSchema>;
 type Container = z.infer<typeof containerSchema>;
 
-const portOf: Readonly<Record<string, string>> = {
+const portOf: Readonly<Record<string, string | null>> = {
   scheduler: settingsTable.FERMATA_SCHEDULER_PORT.default,
   proxy: settingsTable.FERMATA_PROXY_PORT.default,
   worker: settingsTable.FERMATA_WORKER_PORT.default,

@@ -28,8 +28,11 @@ const kubernetesVersions = ['1.27', '1.34'];
 /** Kinds of others, for which there is no schema here. */
 const foreignKinds =
   /Couldn't find schema for kind (ScaledObject|TriggerAuthentication|PodMonitor|PrometheusRule) /;
-/** What is meant: no limits of CPU, images by exact tag, one probe that says more than readiness for the scheduler. */
+/** What is meant: no limits of CPU, images by exact tag, any way out (engines, tools and Temporal are anywhere), replicas
+ * that KEDA sets, a scheduler that is ready while it stands by. */
 const meant = [
+  'egress NetworkPolicy',
+  'Deployment few replicas',
   'CPU limit is not set',
   'ImagePullPolicy is not set to Always',
   '-scheduler apps/v1/StatefulSet: Container has the same readiness and liveness probe',
@@ -169,8 +172,9 @@ function checkManifests(name: string, text: string): void {
 
 function checkSchemas(venv: string, name: string, path: string): void {
   for (const version of kubernetesVersions) {
-    const program = join(venv, 'bin', 'kubernetes-validate');
-    const { output } = run(program, ['--strict', '-k', version, path]);
+    // Its own command names the folder that the environment was made in.
+    const program = join(venv, 'bin', 'python');
+    const { output } = run(program, ['-m', 'kubernetes_validate', '--strict', '-k', version, path]);
     const lines = output.split('\n').filter((line) => line.trim() !== '');
     const passed = lines.filter((line) => line.startsWith('INFO'));
     const rest = lines.filter((line) => !line.startsWith('INFO') && !foreignKinds.test(line));
@@ -191,10 +195,8 @@ async function checkServerJson(venv: string): Promise<void> {
   const server = JSON.parse(readFileSync(join(root, 'server.json'), 'utf8')) as { readonly $schema: string };
   const version = /\/schemas\/([\d-]+)\//.exec(server.$schema)?.[1] ?? '';
   const [python = ''] = readdirSync(join(venv, 'lib'));
-  const path = join(
-    ...[venv, 'lib', python, 'site-packages', 'skillsaw', 'schemas', 'mcp_registry'],
-    ...[`v${version.replaceAll('-', '_')}`, 'server.schema.json'],
-  );
+  const schemas = join(venv, 'lib', python, 'site-packages', 'skillsaw', 'schemas', 'mcp_registry');
+  const path = join(schemas, `v${version.replaceAll('-', '_')}`, 'server.schema.json');
   if (!existsSync(path))
     return judge(`server.json: the registry's schema of ${version}`, false, `${path} is not there`);
   const ajv = new Ajv({ strict: false, allErrors: true });

@@ -79,6 +79,8 @@ async function check(): Promise<object> {
     const site: Site = { image, folder, services, settings: await settingsOf(temporal.address) };
     await startAll(site);
     tryCommands(site);
+    await tryPage(site);
+    tryBundle(site);
     const measured = await stopAll(site);
     return { node: runNode(node), appMb: Math.round(appMb), services: measured };
   } finally {
@@ -179,6 +181,29 @@ function tryCommands({ image, folder, settings }: Site): void {
   must(done.code === 0, 'a run with a tool, to its answer', done.output);
   const page = runStaged(image, ['status', '--json'], settings, folder);
   must(page.code === 0 && page.output.includes('Completed'), 'its status is told', page.output);
+}
+
+/** It can only come from the image: what would build it is not there. */
+async function tryPage({ services }: Site): Promise<void> {
+  const response = await fetch(`${new URL(services.get('mcp-server')?.url ?? '').origin}/`);
+  const body = await response.text();
+  must(
+    response.status === 200 && /<script[^>]+src=/.test(body),
+    'the page is there',
+    `${response.status} ${body}`,
+  );
+}
+
+/** As a worker looks for it, and fails where it would have to be made. */
+function tryBundle({ image, folder }: Site): void {
+  const script = `
+    const { keptBundle } = await import(process.argv[1]);
+    const bundle = async () => { throw new Error('it is not there and would be made'); };
+    const { codePath } = await keptBundle(process.env.FERMATA_STATE_DIR, { bundle });
+    console.log(codePath);`;
+  const args = ['--input-type=module', '-e', script, join(image.app, 'activities', 'kept-bundle.js')];
+  const { code, output } = runStaged({ ...image, entry: [] }, args, {}, folder);
+  must(code === 0 && output.includes('workflows-'), 'the bundle of the workflows is there', output);
 }
 
 async function stopAll({ image, services }: Site): Promise<Measured[]> {

@@ -191,10 +191,12 @@ function imageStep(
 ): Step {
   const revision = tagged(deps, version) ?? 'HEAD';
   const tags = imageTags(image, version).flatMap((tag) => ['--tag', tag]);
-  const args = [
-    ...['build', '--file', 'docker/Dockerfile', '--build-arg', `VERSION=${version}`],
-    ...['--build-arg', `REVISION=${revision}`, ...tags, '.'],
-  ];
+  const args = ['build', '--file', 'docker/Dockerfile', '--build-arg', `VERSION=${version}`].concat([
+    '--build-arg',
+    `REVISION=${revision}`,
+    ...tags,
+    '.',
+  ]);
   const engine = deps.run('docker', ['info'])?.code === 0;
   const command = `docker ${args.join(' ')}`;
   return {

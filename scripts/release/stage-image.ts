@@ -58,7 +58,7 @@ export function stageImage(folder: string, node: string = process.execPath): Sta
   mkdirSync(folder, { recursive: true });
   // Another user shall see it.
   chmodSync(folder, 0o755);
-  for (const step of buildSteps(build)) run(step.replaceAll(`${appPath}`, app));
+  for (const step of buildSteps(build)) run(step.replaceAll(appPath, app));
   const here = (word: string): string => word.replace(/^\/app(?=\/|$)/, app);
   const entry = execForm(image, 'ENTRYPOINT').map(here);
   const start = entry.indexOf('node');

@@ -44,8 +44,8 @@ export function isVersion(text: string): boolean {
 
 /** @returns less than 0 when `a` comes before `b`; a version with a hyphen comes before the one without. */
 export function compareVersions(a: string, b: string): number {
-  const [aNumbers = [], aBefore = ''] = partsOf(a);
-  const [bNumbers = [], bBefore = ''] = partsOf(b);
+  const [aNumbers, aBefore] = partsOf(a);
+  const [bNumbers, bBefore] = partsOf(b);
   for (const [index, number] of aNumbers.entries()) {
     const difference = number - (bNumbers[index] ?? 0);
     if (difference !== 0) return difference;
