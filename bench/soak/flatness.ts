@@ -36,21 +36,24 @@ export function moreOf({ second, last }: Quarters): number | null {
 }
 
 export interface FileGrowth {
+  /** How many more there are in the last quarter than in the second; files that replace others are none. */
+  readonly files: number;
   /** That are there at the end and were not in the second quarter. */
-  readonly files: readonly string[];
+  readonly names: readonly string[];
   readonly bytes: number;
 }
 
-/**
- * Files that were there at the beginning of the second quarter against those that are there at the end.
- * @returns null without a sample of either.
- */
+/** @returns null when too few samples were taken in either quarter. */
 export function fileGrowthOf(samples: readonly FileSample[]): FileGrowth | null {
-  const before = samples.find(({ quarter }) => quarter >= 2);
-  const after = samples.at(-1);
-  if (before === undefined || after === undefined || after === before) return null;
+  const of = (wanted: number): readonly FileSample[] => samples.filter(({ quarter }) => quarter === wanted);
+  const [before, after] = [of(2), of(4)];
+  if (before.length < fewestSamples || after.length < fewestSamples) return null;
+  const grown = (measure: (sample: FileSample) => number): number =>
+    (median(after.map(measure)) ?? 0) - (median(before.map(measure)) ?? 0);
+  const known = new Set(before.flatMap(({ names }) => names));
   return {
-    files: after.names.filter((name) => !before.names.includes(name)),
-    bytes: after.bytes - before.bytes,
+    files: grown(({ names }) => names.length),
+    names: (after.at(-1)?.names ?? []).filter((name) => !known.has(name)),
+    bytes: grown(({ bytes }) => bytes),
   };
 }

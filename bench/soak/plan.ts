@@ -39,11 +39,11 @@ export function planOf(quick: boolean): SoakPlan {
   if (!quick) return full;
   return {
     ...full,
-    turns: 4_000,
+    turns: 3_000,
     clients: 12,
     restartGapMs: 500,
     measuresMemory: false,
-    sampleEveryMs: 1_000,
+    sampleEveryMs: 500,
   };
 }
 
@@ -56,7 +56,16 @@ export const limits = {
   bytesMoreKiB: 64,
 } as const;
 
-/** Which quarter of the turns is under way, from 1. */
-export function quarterOf(done: number, turns: number): number {
-  return Math.min(4, 1 + Math.floor((4 * done) / turns));
+/**
+ * Which quarter is under way, from the second on: that begins when the survivors are left alone, and the last
+ * three have three quarters of the turns.
+ * @param since turns since then.
+ */
+export function quarterOf(since: number, turns: number): number {
+  return Math.min(4, 2 + Math.floor((4 * since) / turns));
+}
+
+/** Turns of the last three quarters. */
+export function measuredTurns({ turns }: SoakPlan): number {
+  return Math.ceil((3 * turns) / 4);
 }

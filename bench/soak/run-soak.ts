@@ -16,7 +16,7 @@ import { sampleFiles, type FileSample } from './file-growth.ts';
 import type { SoakFound } from './found.ts';
 import { whatIsLeft } from './left-over.ts';
 import { keepPace, type TurnCounts } from './pace.ts';
-import { quarterOf, type SoakPlan } from './plan.ts';
+import { measuredTurns, quarterOf, type SoakPlan } from './plan.ts';
 import { startRestarts } from './restarts.ts';
 import { memoryEnvironment, sampleSurvivors, type Sample } from './survivors.ts';
 
@@ -75,7 +75,7 @@ async function soak(cluster: Cluster, plan: SoakPlan, progress: Progress): Promi
   try {
     await untilTurns(plan.turns / 4, load);
     const survivors = await restarts.settle();
-    await measureUntil(plan.turns, { cluster, plan, load, survivors }, measured);
+    await measure({ cluster, plan, load, survivors }, measured);
     await restarts.stop();
     for (const member of survivors) {
       progress(`the end of a survivor: kill -9 ${member.name}`);
@@ -116,14 +116,16 @@ async function untilTurns(wanted: number, load: Load): Promise<void> {
   while (turnsDone(load) < wanted) await untilAnswered(load.agents, 1).then(async () => await sleep(pollMs));
 }
 
-async function measureUntil(
-  wanted: number,
+/** The last three quarters. */
+async function measure(
   { cluster, plan, load, survivors }: Soaking,
   measured: { samples: Sample[]; files: FileSample[] },
 ): Promise<void> {
+  const since = turnsDone(load);
+  const wanted = since + measuredTurns(plan);
   while (turnsDone(load) < wanted) {
     const turns = turnsDone(load);
-    const quarter = quarterOf(turns, plan.turns);
+    const quarter = quarterOf(turns - since, plan.turns);
     measured.samples.push(...(await sampleSurvivors(survivors, cluster.stateDir, { turns, quarter })));
     measured.files.push(await sampleFiles(cluster.stateDir, quarter));
     const nextMs = performance.now() + plan.sampleEveryMs;

@@ -23,7 +23,7 @@ export function soakBars(plan: SoakPlan, found: SoakFound): readonly Bar[] {
     bar('soak turns doubled', verdict.turnsDoubled + agents.doubled.length, '=', 0),
     bar('soak tool calls doubled', verdict.callsDoubled + verdict.effectsDoubled, '=', 0),
     bar('soak turns and calls left in hand', found.left.length, '=', 0),
-    bar('soak files more beside logs', growth === null ? null : growth.files.length, '=', 0),
+    bar('soak files more beside logs', growth === null ? null : growth.files, '<=', 0),
     bar(
       'soak files grown by KiB beside logs',
       growth === null ? null : growth.bytes / kibibyte,
@@ -80,9 +80,9 @@ export function soakText(plan: SoakPlan, found: SoakFound): string {
     '',
     growth === null
       ? 'files: not measured'
-      : `files beside logs and Temporal's database: ${growth.files.length} more, ${(growth.bytes / kibibyte).toFixed(1)} KiB more`,
+      : `files beside logs and Temporal's database: ${growth.files} more, ${(growth.bytes / kibibyte).toFixed(1)} KiB more`,
     ...[
-      ...(growth?.files ?? []),
+      ...(growth === null || growth.files <= 0 ? [] : growth.names),
       ...found.left,
       ...verdict.lost,
       ...verdict.unsettled,

@@ -2,11 +2,11 @@ import { describe, expect, it } from 'vitest';
 import { isMet } from '../../../bench/bars.ts';
 import type { Life } from '../../../bench/operate/member.ts';
 import { memberKinds } from '../../../bench/operate/cluster-plan.ts';
-import { isExpectedToGrow } from '../../../bench/soak/file-growth.ts';
+import { isExpectedToGrow, type FileSample } from '../../../bench/soak/file-growth.ts';
 import { fileGrowthOf, growthOf, moreOf, quartersOf } from '../../../bench/soak/flatness.ts';
 import type { SoakFound } from '../../../bench/soak/found.ts';
 import { areAgentsAhead, isDurableAhead } from '../../../bench/soak/pace.ts';
-import { planOf, quarterOf } from '../../../bench/soak/plan.ts';
+import { measuredTurns, planOf, quarterOf } from '../../../bench/soak/plan.ts';
 import { soakBars, soakText } from '../../../bench/soak/summary.ts';
 import type { Sample } from '../../../bench/soak/survivors.ts';
 
@@ -29,6 +29,13 @@ function samplesOf(rssMiB: (quarter: number, index: number) => number, open = 40
   );
 }
 
+/** Three samples of the second and the last quarter. */
+function filesOf(last: readonly string[], bytes: number): FileSample[] {
+  const before = { quarter: 2, bytes: 1_000, names: ['config.yaml', 'lease-7'] };
+  const after = { quarter: 4, bytes, names: last };
+  return [before, before, before, after, after, after];
+}
+
 const lives: Life[] = memberKinds.flatMap((kind) =>
   (['killed', 'stopped'] as const).map((end) => ({
     member: `${kind}-2`,
@@ -46,10 +53,8 @@ const good: SoakFound = {
   seconds: 600,
   restarts: 60,
   samples: samplesOf(() => 120),
-  files: [
-    { quarter: 2, bytes: 1_000, names: ['config.yaml', 'tmp/a'] },
-    { quarter: 4, bytes: 1_000, names: ['config.yaml', 'tmp/a'] },
-  ],
+  // One is replaced by the next, as a lease is.
+  files: filesOf(['config.yaml', 'lease-8'], 1_000),
   verdict: {
     lost: [],
     unsettled: [],
@@ -89,15 +94,9 @@ describe('the bars of the soak', () => {
     ['soak tool calls doubled', { verdict: { ...good.verdict, callsDoubled: 1 } }],
     ['soak turns and calls left in hand', { left: ['proxy-1: 1 turns held'] }],
     ['soak kinds of parts restarted', { lives: lives.filter(({ kind }) => kind !== 'worker') }],
-    [
-      'soak files more beside logs',
-      { files: [...good.files, { quarter: 4, bytes: 1_000, names: ['config.yaml', 'tmp/a', 'tmp/b'] }] },
-    ],
+    ['soak files more beside logs', { files: filesOf(['config.yaml', 'lease-8', 'tmp/b'], 1_000) }],
     ['soak files more beside logs', { files: [] }],
-    [
-      'soak files grown by KiB beside logs',
-      { files: [...good.files, { quarter: 4, bytes: 99_000, names: ['config.yaml'] }] },
-    ],
+    ['soak files grown by KiB beside logs', { files: filesOf(['config.yaml', 'lease-8'], 99_000) }],
   ])('miss %s where it is broken', (name, change) => {
     expect(missed({ ...good, ...change })).toContain(name);
   });
@@ -152,10 +151,11 @@ describe('flatness', () => {
     expect(fileGrowthOf([])).toBeNull();
   });
 
-  it('divides the turns into four', () => {
-    expect([0, 24_999, 25_000, 99_999, 120_000].map((done) => quarterOf(done, 100_000))).toEqual([
-      1, 1, 2, 4, 4,
+  it('divides what comes after the first quarter into three', () => {
+    expect([0, 24_999, 25_000, 50_000, 74_999, 120_000].map((since) => quarterOf(since, 100_000))).toEqual([
+      2, 2, 3, 4, 4, 4,
     ]);
+    expect(measuredTurns(planOf(false))).toBe(75_000);
   });
 });
 
