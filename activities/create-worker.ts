@@ -17,7 +17,9 @@ import { createActivities, type Activities } from './create-activities.ts';
 import { startHealthServer, type HealthServer } from './health-server.ts';
 import type { WorkflowBundle } from './kept-bundle.ts';
 import { addLiveRoute } from './live-route.ts';
+import { metricsText } from '../telemetry/metrics-text.ts';
 import type { Telemetry } from '../telemetry/telemetry.ts';
+import { runLogLines } from './run-log-lines.ts';
 import { installTemporalRuntime, temporalLogger } from './temporal-logger.ts';
 import type { WorkerTracing } from './tracing/trace-worker.ts';
 import { workerIdentity } from './worker-identity.ts';
@@ -69,7 +71,10 @@ export async function createWorker(config: WorkerConfig, deps: WorkerDeps): Prom
   installTemporalRuntime(logger);
   const workflowBundle = config.workflowBundle ?? (await makeWorkflowBundle(temporalLogger(logger)));
   const connection = await connectTemporal(config.temporal, { logger });
-  const metrics = createWorkerMetrics(() => (configStatus?.().fault ?? null) !== null);
+  const metrics = createWorkerMetrics(
+    () => (configStatus?.().fault ?? null) !== null,
+    config.activitySlots ?? defaultActivitySlots,
+  );
   const client = new Client({ connection, namespace: config.temporal.namespace });
   const activities = createActivities({
     proxyUrl: config.proxyUrl,
@@ -93,7 +98,10 @@ export async function createWorker(config: WorkerConfig, deps: WorkerDeps): Prom
     health = await startHealthServer({
       host: config.host,
       port: config.port,
-      registry: metrics.registry,
+      metrics: {
+        contentType: metrics.registry.contentType,
+        text: async () => await metricsText(metrics.registry, deps.telemetry ?? null),
+      },
       configStatus,
       notReady: async () =>
         supervisor === null ? 'starting' : (supervisor.notReady() ?? (await temporalTrouble(connection))),
@@ -148,10 +156,11 @@ function workerOptions(config: WorkerConfig, parts: WorkerParts): WorkerOptions 
     workflowBundle: parts.workflowBundle,
     activities: parts.activities.activities,
     interceptors: {
-      activity:
-        parts.tracing === null
-          ? [parts.metrics.interceptor]
-          : [parts.metrics.interceptor, parts.tracing.interceptor],
+      activity: [
+        parts.metrics.interceptor,
+        runLogLines,
+        ...(parts.tracing === null ? [] : [parts.tracing.interceptor]),
+      ],
     },
     maxConcurrentActivityTaskExecutions: config.activitySlots ?? defaultActivitySlots,
     // A cancel reaches an activity with its next heartbeat; throttled ones would wait for it.

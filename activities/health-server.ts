@@ -1,7 +1,6 @@
 /** The worker's small HTTP server: `/metrics`, `/healthz`, `/readyz`, which tell nothing of the runs, and what is added. */
 import Fastify, { type FastifyInstance } from 'fastify';
 import type { ConfigStatus } from '../contracts/config-status.ts';
-import type { Registry } from 'prom-client';
 
 export interface HealthServer {
   readonly url: string;
@@ -13,7 +12,8 @@ export interface HealthServerOptions {
   readonly host: string;
   /** 0: any free one. */
   readonly port: number;
-  readonly registry: Registry;
+  /** What a scrape is answered with. */
+  readonly metrics: { readonly contentType: string; text(): Promise<string> };
   /** null: ready; else why not. */
   readonly notReady: () => Promise<string | null>;
   /** Absent: nothing is told of the configuration. */
@@ -36,7 +36,7 @@ export async function startHealthServer(options: HealthServerOptions): Promise<H
   app.get(
     '/metrics',
     async (_request, reply) =>
-      await reply.type(options.registry.contentType).send(await options.registry.metrics()),
+      await reply.type(options.metrics.contentType).send(await options.metrics.text()),
   );
   options.addRoutes?.(app);
   const url = await app.listen({ host: options.host, port: options.port });

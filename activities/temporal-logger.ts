@@ -6,7 +6,7 @@ const pinoLevels = { TRACE: 'trace', DEBUG: 'debug', INFO: 'info', WARN: 'warn',
 
 export function temporalLogger(logger: Logger): TemporalLogger {
   const log = (level: LogLevel, message: string, meta?: LogMetadata): void => {
-    logger[pinoLevels[level]](meta ?? {}, message);
+    logger[pinoLevels[level]](aboutRun(meta ?? {}), message);
   };
   return {
     log,
@@ -16,6 +16,16 @@ export function temporalLogger(logger: Logger): TemporalLogger {
     warn: (message, meta) => log('WARN', message, meta),
     error: (message, meta) => log('ERROR', message, meta),
   };
+}
+
+/** Lines of a workflow or an activity name its run as all lines of fermata do, and errors are written as such. */
+function aboutRun(meta: LogMetadata): LogMetadata {
+  const { error, ...rest } = meta;
+  const about = error instanceof Error ? { ...rest, err: error } : meta;
+  const { workflowId } = meta;
+  return typeof workflowId === 'string' && !('run' in meta)
+    ? { ...about, run: workflowId.replace(/^tree_/, '') }
+    : about;
 }
 
 let installed = false;

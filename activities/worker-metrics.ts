@@ -1,5 +1,6 @@
 /** Prometheus metrics of a worker: how its activities went, and whether it polls. */
 import type { ActivityExecuteInput, ActivityInterceptorsFactory } from '@temporalio/worker';
+import type { CallToolInput, CallToolResult } from './activity-types.ts';
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 
 export interface WorkerMetrics {
@@ -8,8 +9,11 @@ export interface WorkerMetrics {
   setPolling(polling: boolean): void;
 }
 
-/** @param configFaulty whether the configuration file as it is now cannot be used. */
-export function createWorkerMetrics(configFaulty: () => boolean = () => false): WorkerMetrics {
+/**
+ * @param configFaulty whether the configuration file as it is now cannot be used.
+ * @param slots activities that may run at once.
+ */
+export function createWorkerMetrics(configFaulty: () => boolean = () => false, slots = 0): WorkerMetrics {
   const registry = new Registry();
   const registers = [registry];
   const duration = new Histogram({
@@ -31,6 +35,18 @@ export function createWorkerMetrics(configFaulty: () => boolean = () => false): 
     labelNames: ['activity', 'type'],
     registers,
   });
+  const calls = new Counter({
+    name: 'fermata_worker_tool_calls_total',
+    help: 'Tool calls by tool server of the configuration and outcome: ok, or failed (the tool said so, or could not be asked).',
+    labelNames: ['server', 'outcome'],
+    registers,
+  });
+  const activitySlots = new Gauge({
+    name: 'fermata_worker_activity_slots',
+    help: 'Activities that may run at once.',
+    registers,
+  });
+  activitySlots.set(slots);
   const polling = new Gauge({
     name: 'fermata_worker_polling',
     help: '1 while the worker asks Temporal for work.',
@@ -56,6 +72,7 @@ export function createWorkerMetrics(configFaulty: () => boolean = () => false): 
           try {
             const result = await next(input);
             endTimer({ outcome: 'ok' });
+            if (activity === 'callTool') calls.inc(outcomeOf(input.args[0], result));
             return result;
           } catch (error) {
             endTimer({ outcome: 'failed' });
@@ -70,7 +87,17 @@ export function createWorkerMetrics(configFaulty: () => boolean = () => false): 
   };
 }
 
+function outcomeOf(input: unknown, result: unknown): { server: string; outcome: string } {
+  const { server } = input as CallToolInput;
+  return { server, outcome: (result as CallToolResult).failed ? 'failed' : 'ok' };
+}
+
+/** Kinds that are told apart; ours are some twenty, and what else throws is named by its class. */
+const mostFailureTypes = 50;
+const failureTypes = new Set<string>();
+
 function failureType(error: unknown): string {
-  if (!(error instanceof Error)) return 'unknown';
-  return (error as { type?: string | null }).type ?? error.name;
+  const type = error instanceof Error ? ((error as { type?: string | null }).type ?? error.name) : 'unknown';
+  if (failureTypes.size < mostFailureTypes) failureTypes.add(type);
+  return failureTypes.has(type) ? type : 'other';
 }

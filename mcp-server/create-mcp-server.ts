@@ -25,6 +25,7 @@ import { createMcpEndpoint, maxBodyBytes, type McpEndpoint } from './mcp/mcp-end
 import { createMetrics } from './metrics.ts';
 import { addPage, type PageSource } from './page/add-page.ts';
 import { packageVersion } from './runs/package-version.ts';
+import { metricsText } from '../telemetry/metrics-text.ts';
 import type { Telemetry } from '../telemetry/telemetry.ts';
 import { createRunService, type RunService, type RunServiceConfig } from './runs/run-service.ts';
 import { createServerFactory, type RequestOrigin } from './mcp/server-factory.ts';
@@ -78,6 +79,7 @@ export async function createMcpServer(
     sessions: () => endpoint.sessions(),
     watchedRuns: () => service.watchedRuns(),
     listeners: () => api.listeners(),
+    runCounts: () => service.runCounts(),
   });
   const factory = createServerFactory({
     service,
@@ -107,7 +109,7 @@ export async function createMcpServer(
   serveProbes(app, service);
   app.get('/metrics', async (_, reply) => {
     reply.type(metrics.registry.contentType);
-    return await metrics.registry.metrics();
+    return await metricsText(metrics.registry, telemetry);
   });
   if (page === undefined) app.get('/', () => 'fermata mcp-server: MCP at /mcp\n');
   else addPage(app, page, logger);

@@ -24,6 +24,8 @@ export interface MetricSources {
   watchedRuns(): number;
   /** Of events of the run API. */
   listeners(): number;
+  /** Runs by status; null: not known now. */
+  runCounts(): Promise<Readonly<Record<string, number>> | null>;
 }
 
 export function createMetrics(sources: MetricSources): McpMetrics {
@@ -56,6 +58,17 @@ export function createMetrics(sources: MetricSources): McpMetrics {
     registers,
   });
   registerLive(registry, sources);
+  const runs: Gauge<'status'> = new Gauge({
+    name: 'fermata_mcp_runs',
+    help: 'Runs that Temporal keeps, by status; the same at every mcp-server. Absent while Temporal is away.',
+    labelNames: ['status'],
+    registers,
+    async collect() {
+      const counts = await sources.runCounts();
+      runs.reset();
+      for (const [status, count] of Object.entries(counts ?? {})) runs.set({ status }, count);
+    },
+  });
   return {
     registry,
     apiAnswered(route, status, duration) {

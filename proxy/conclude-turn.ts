@@ -62,7 +62,7 @@ export function fail(
 ): void {
   const fault = toFault(error);
   if (!(error instanceof Fault))
-    context.logger.error({ err: error, run: record.run, turn: record.turn }, 'fault');
+    context.logger.error({ err: error, run: record.run, turn: record.turn, trace: record.trace }, 'fault');
   record.reason = fault.message;
   if (client.gone) return;
   if (client.response.headersSent) {

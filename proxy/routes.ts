@@ -1,6 +1,7 @@
 /** Which request goes where; every refusal before a turn exists is worded here or by its thrower. */
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { Access } from '../auth/access.ts';
+import { metricsText } from '../telemetry/metrics-text.ts';
 import { addAccessLog } from './access-log.ts';
 import type { ApiDescriptor } from './apis/api-descriptor.ts';
 import { chatCompletions } from './apis/chat-completions.ts';
@@ -15,7 +16,6 @@ import { score } from './apis/score.ts';
 import { addDoor } from './door.ts';
 import { Fault, faultReply, toFault } from './faults.ts';
 import { listModels, modelsWithoutReplica } from './models-list.ts';
-import { processRegistry } from './process-metrics.ts';
 import type { ProxyContext } from './proxy-context.ts';
 import { refusalFault } from './refusal-fault.ts';
 import { addRunRoutes } from './run-routes.ts';
@@ -60,7 +60,8 @@ export function addRoutes(app: FastifyInstance, context: ProxyContext, access: A
   });
   addDoor(app, access);
   app.setErrorHandler((error, request, reply) => {
-    if (!(error instanceof Fault)) context.logger.error({ err: error, url: request.url }, 'fault');
+    if (!(error instanceof Fault))
+      context.logger.error({ err: error, url: request.url.split('?')[0] }, 'fault');
     const fault = toFault(error);
     log.refused(request, reply, fault.message);
     send(reply, fault);
@@ -91,7 +92,7 @@ function addStatusRoutes(app: FastifyInstance, context: ProxyContext, stop: Stop
   app.get('/metrics', async (_request, reply) => {
     const { registry } = context.metrics;
     reply.type(registry.contentType);
-    return `${await registry.metrics()}\n${await processRegistry().metrics()}`;
+    return await metricsText(registry, context.telemetry);
   });
   app.get('/healthz', async () => ({ status: 'ok' }));
   app.get('/readyz', async (_request, reply) => {

@@ -42,7 +42,7 @@ const rules: Readonly<Record<string, Rule>> = {
   },
   'scheduler/core': { folders: ['contracts'], packages: [] },
   'scheduler/host': {
-    folders: ['scheduler/core', 'auth', 'config', 'contracts'],
+    folders: ['scheduler/core', 'auth', 'config', 'contracts', 'telemetry'],
     packages: [...service, 'ws', 'undici', 'zod'],
   },
   proxy: {

@@ -7,6 +7,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods } from 
 import type { Logger } from 'pino';
 import { z } from 'zod';
 import { errorCodes } from '../../contracts/error-codes.ts';
+import { handlePattern } from '../../contracts/run-names.ts';
 import type { Telemetry } from '../../telemetry/telemetry.ts';
 import type { RunService } from '../runs/run-service.ts';
 import { apiAskerOf } from './api-caller.ts';
@@ -120,14 +121,21 @@ function readJson(scope: FastifyInstance): void {
   );
 }
 
+/** The run that a path names, for the log. */
+function runOf(params: unknown): { readonly run?: string } {
+  const { handle } = (params ?? {}) as { readonly handle?: unknown };
+  return typeof handle === 'string' && handlePattern.test(handle) ? { run: handle } : {};
+}
+
 function answerFaults(scope: FastifyInstance, logger: Logger): void {
   scope.setErrorHandler(async (error, request, reply) => {
     const { method } = request;
     const route = request.routeOptions.url;
     const fault = toApiFault(error) ?? new ApiFault('internal', 'a fault in fermata; its log says more');
     const { status } = errorCodes[fault.code];
-    if (fault.code === 'internal') logger.error({ err: error, method, route }, 'fault of the run API');
-    else logger.info({ method, route, status, code: fault.code, words: fault.message }, 'api call refused');
+    const about = { method, route, ...runOf(request.params) };
+    if (fault.code === 'internal') logger.error({ err: error, ...about }, 'fault of the run API');
+    else logger.info({ ...about, status, code: fault.code, words: fault.message }, 'api call refused');
     await reply
       .code(status)
       .headers(fault.details.headers ?? {})

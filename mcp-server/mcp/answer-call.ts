@@ -8,6 +8,7 @@ import {
   type InputRequiredResult,
 } from '@modelcontextprotocol/server';
 import type { Logger } from 'pino';
+import { handlePattern } from '../../contracts/run-names.ts';
 import { parseTraceparent } from '../../contracts/trace-context.ts';
 import type { Telemetry } from '../../telemetry/telemetry.ts';
 import { traceCall } from '../runs/trace-call.ts';
@@ -58,6 +59,7 @@ export async function answerCall(
         ms: Math.round(ms),
         outcome,
         ...(trace === undefined ? {} : { trace }),
+        ...runsOf(args),
         ...about,
       },
       'tool call',
@@ -89,6 +91,22 @@ export async function answerCall(
     end('error', { err: error });
     return toolError(`a fault in fermata: ${error instanceof Error ? error.message : String(error)}`);
   }
+}
+
+/** Runs that a line names. */
+const mostNamed = 20;
+
+/** The runs that a call is about, by its arguments. */
+function runsOf(args: unknown): { readonly run?: string; readonly runs?: readonly string[] } {
+  const { handle, handles, parent } = (args ?? {}) as Readonly<Record<string, unknown>>;
+  if (isHandle(handle)) return { run: handle };
+  if (isHandle(parent)) return { run: parent };
+  const listed = Array.isArray(handles) ? handles.filter(isHandle).slice(0, mostNamed) : [];
+  return listed.length === 0 ? {} : { runs: listed };
+}
+
+function isHandle(value: unknown): value is string {
+  return typeof value === 'string' && handlePattern.test(value);
 }
 
 export function toolError(text: string): CallToolResult {

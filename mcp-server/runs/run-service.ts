@@ -21,6 +21,7 @@ import { withWholeArguments } from './read-approvals.ts';
 import { withBudgets, withSeen } from './read-budgets.ts';
 import { readFamily, type RunFamily } from './run-family.ts';
 import type { RunView } from './run-view.ts';
+import { createRunCounts, type RunCounts } from './run-counts.ts';
 import { createRunReads, type RunReads, type RunReadsConfig } from './run-reads.ts';
 import { firstInputReader } from '../../telemetry/first-input.ts';
 import { RunTraces } from '../../telemetry/run-traces.ts';
@@ -94,6 +95,8 @@ export interface RunService extends Omit<RunReads, 'close'> {
   decide(request: DecideRequest, asker: Asker, signal: AbortSignal): Promise<DecideResponse>;
   /** Runs that somebody waits for now. */
   watchedRuns(): number;
+  /** How many runs stand how, of all that Temporal keeps; null: it does not answer. */
+  runCounts(): Promise<RunCounts | null>;
   /** null when Temporal answers, else what is wrong. */
   temporalFault(): Promise<string | null>;
   close(): Promise<void>;
@@ -157,6 +160,7 @@ export function createRunService(config: RunServiceConfig): RunService {
     tools: () => toolListing.get(),
     decide: (request, asker, signal) => proxy.decide(request, asker, signal),
     watchedRuns: () => watches.size,
+    runCounts: createRunCounts(temporal),
     temporalFault: () => readiness.get(),
     async close() {
       closeReads();
@@ -186,6 +190,6 @@ function parseHandles(texts: readonly string[]) {
       return [];
     }
   });
-  if (wrong.length > 0) throw unknownHandle(...wrong);
+  if (wrong.length > 0) throw unknownHandle(wrong);
   return handles;
 }

@@ -3,6 +3,7 @@ import type { FastifyInstance } from 'fastify';
 import type { Access } from '../../auth/access.ts';
 import type { ConfigStatus } from '../../contracts/config-status.ts';
 import type { SchedulerStatus } from '../../contracts/scheduler-status.ts';
+import { metricsText } from '../../telemetry/metrics-text.ts';
 import { describeState, describeStatus } from '../core/status.ts';
 import type { SchedulerState } from '../core/state.ts';
 import { addDoor } from './door.ts';
@@ -39,7 +40,7 @@ export function addRoutes(app: FastifyInstance, parts: ShownParts): void {
   });
   app.get('/metrics', (_request, reply) => {
     reply.type(metrics.registry.contentType);
-    return metrics.registry.metrics();
+    return metricsText(metrics.registry, null);
   });
   app.get('/healthz', () => ({ status: 'ok' }));
   app.get('/readyz', (_request, reply) => {

@@ -6,7 +6,11 @@ import { createMetrics as createMcpMetrics } from '../../mcp-server/metrics.ts';
 import { createMetrics as createProxyMetrics } from '../../proxy/metrics.ts';
 import { createState } from '../../scheduler/core/state.ts';
 import { createMetrics as createSchedulerMetrics } from '../../scheduler/host/metrics.ts';
+import { spanRegistry } from '../../telemetry/metrics-text.ts';
+import type { Telemetry } from '../../telemetry/telemetry.ts';
 import { markdownTable } from './markdown-tables.ts';
+
+const noTelemetry = { counts: () => ({ exported: 0, dropped: 0 }) } as Telemetry;
 
 /** The registries by the names of their tables. */
 function registries(): Readonly<Record<string, Registry>> {
@@ -20,8 +24,14 @@ function registries(): Readonly<Record<string, Registry>> {
       memories: () => ({}),
     }).registry,
     scheduler: createSchedulerMetrics(createState(policy, callers)).registry,
-    'mcp-server': createMcpMetrics({ sessions: () => 0, watchedRuns: () => 0, listeners: () => 0 }).registry,
+    'mcp-server': createMcpMetrics({
+      sessions: () => 0,
+      watchedRuns: () => 0,
+      listeners: () => 0,
+      runCounts: async () => null,
+    }).registry,
     worker: createWorkerMetrics().registry,
+    traces: spanRegistry(noTelemetry),
   };
 }
 

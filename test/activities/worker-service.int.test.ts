@@ -27,7 +27,7 @@ describe('the health server', () => {
     const server = await startHealthServer({
       host: '127.0.0.1',
       port: 0,
-      registry,
+      metrics: { contentType: registry.contentType, text: async () => await registry.metrics() },
       notReady: async () => await Promise.resolve(reason),
     });
     const get = async (path: string): Promise<[number, string]> => {
