@@ -218,7 +218,9 @@ function afterwards({ version, image, branch }: ReleaseOptions, deps: ReleaseDep
     'Next:',
     '  npm test && npm run test:chart && npm run test:image     what the tag stands for holds',
     `  git push origin ${branch} v${version}`,
-    ...imageTags(image, version).map((tag) => `  docker push ${tag}`),
+    ...(image.includes('example.com/')
+      ? ['  the image is not pushed: its name is an example; run this again with --image NAME']
+      : imageTags(image, version).map((tag) => `  docker push ${tag}`)),
     `  helm package docker/helm/fermata && helm push fermata-${version}.tgz oci://...`,
     placeholders.length === 0
       ? '  mcp-publisher publish                                    server.json, to the MCP registry'
