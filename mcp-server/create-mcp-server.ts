@@ -95,7 +95,7 @@ export async function createMcpServer(
     },
   });
   const endpoint = createMcpEndpoint(factory.make, logger, config.sessionLimits);
-  const app = fastify({ forceCloseConnections: true });
+  const app = fastify();
   guardLoopback(app, config.host);
   addDoor(app, access, logger);
   serveMcp(app, endpoint, origins, logger);
@@ -121,7 +121,7 @@ export async function createMcpServer(
     clearInterval(sweep);
     await Promise.all([api.drain(), factory.drain()]);
     await endpoint.close();
-    await app.close();
+    await stopServing(app);
     await service.close();
   };
   try {
@@ -133,6 +133,16 @@ export async function createMcpServer(
   const { port } = app.server.address() as AddressInfo;
   const host = config.host.includes(':') ? `[${config.host}]` : config.host;
   return { url: `http://${host}:${port}`, port, close };
+}
+
+/** What is still to be answered or written gets this long before connections are closed. */
+const lastBytesMs = 1_000;
+
+/** Lets nobody in, answers whoever is in already, and then waits for no connection that is merely open. */
+async function stopServing(app: FastifyInstance): Promise<void> {
+  const cutOff = setTimeout(() => app.server.closeAllConnections(), lastBytesMs);
+  await app.close();
+  clearTimeout(cutOff);
 }
 
 function serveMcp(

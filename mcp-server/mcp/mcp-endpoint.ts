@@ -59,6 +59,7 @@ export function createMcpEndpoint(
     onerror: (error) => logger.debug({ err: error }, 'mcp request refused'),
   });
   const sessions = new LegacySessions(makeServer, limits);
+  let closed = false;
   return {
     async fetch(request, tokenName) {
       const refused = methodRefusal(request);
@@ -79,12 +80,15 @@ export function createMcpEndpoint(
       if (await isLegacyRequest(request, parsedBody)) {
         return await sessions.fetch(request, parsedBody, tokenName);
       }
+      // Nothing of it has begun: it may be sent to another server at once.
+      if (closed) return refusal(503, -32_000, 'this server is stopping; send the request again');
       const response = await modern.fetch(request, { parsedBody });
       return bindResponse(response, request.signal, () => undefined);
     },
     sessions: () => sessions.size,
     expireSessions: () => sessions.expire(),
     async close() {
+      closed = true;
       await Promise.all([modern.close(), sessions.close()]);
     },
   };

@@ -1,5 +1,7 @@
 /** What `/mcp` and its neighbours answer on the wire, without Temporal. */
+import { once } from 'node:events';
 import { request as httpRequest } from 'node:http';
+import { connect } from 'node:net';
 import { text as readText } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { McpServerHandle } from '../../mcp-server/create-mcp-server.ts';
@@ -288,5 +290,46 @@ describe('the neighbours of /mcp', () => {
 
   it('are a line of text at the root', async () => {
     expect((await send({ method: 'GET', path: '/' })).text).toContain('/mcp');
+  });
+});
+
+describe('a server that is asked to stop', () => {
+  /** A request whose head has come, and whose body is still on its way. */
+  async function begun(url: string, { headers = {}, body = '' }: Sent) {
+    const { hostname, port } = new URL(url);
+    const socket = connect(Number(port), hostname);
+    const all = {
+      host: `${hostname}:${port}`,
+      'content-type': 'application/json',
+      accept: 'application/json, text/event-stream',
+      'content-length': String(Buffer.byteLength(body)),
+      // The answer to it says that the head was read.
+      expect: '100-continue',
+      ...headers,
+    };
+    const head = Object.entries(all).map(([name, value]) => `${name}: ${value}`);
+    socket.write(['POST /mcp HTTP/1.1', ...head, '', ''].join('\r\n'));
+    await once(socket, 'data');
+    const answered = readText(socket);
+    return { finish: () => socket.write(body), answered };
+  }
+
+  it('answers what is under way, in words that say to ask again, and lets nobody in', async () => {
+    const stopping = await startServerAlone();
+    const list = await begun(stopping.url, modern('tools/list'));
+    const closing = stopping.close();
+    list.finish();
+    expect(await list.answered).toMatch(
+      /^HTTP\/1\.1 503 [\s\S]*this server is stopping; send the request again/,
+    );
+    await closing;
+    await expect(fetch(stopping.url)).rejects.toMatchObject({ cause: { code: 'ECONNREFUSED' } });
+  });
+
+  it('waits for no request that does not come to its end', async () => {
+    const stopping = await startServerAlone();
+    const hanging = await begun(stopping.url, modern('tools/list'));
+    hanging.answered.catch(() => undefined);
+    await stopping.close();
   });
 });
