@@ -1,6 +1,5 @@
 /** The worker's connection to Temporal, waited for at start-up up to a bound. */
 import { setTimeout as delay } from 'node:timers/promises';
-import { isGrpcServiceError } from '@temporalio/client';
 import { NativeConnection } from '@temporalio/worker';
 import type { Logger } from 'pino';
 import { explainConnection } from '../temporal/explain-connection.ts';
@@ -86,15 +85,21 @@ async function tryToConnect(target: TemporalSettings): Promise<NativeConnection>
     return connection;
   } catch (error) {
     await connection.close();
-    if (!isGrpcServiceError(error)) throw error;
-    const words = isMissingNamespace(error) ? missingNamespaceWords(target) : refusalWords(error, target);
+    const status = statusIn(error);
+    const words = isMissingNamespace(status) ? missingNamespaceWords(target) : refusalWords(status, target);
     throw words === null ? error : new FinalFault(words, { cause: error });
   }
 }
 
-/** The native client tells its status in words alone. */
+/** The native client tells its status as a number when a call fails, and in words alone when connecting does. */
 function statusIn(error: unknown): { readonly code: number; readonly details: string } {
   const text = error instanceof Error ? error.message : String(error);
-  const code = /valid authentication credentials/.test(text) ? 16 : /does not have permission/.test(text) ? 7 : 2;
+  const told = (error as { code?: unknown } | null)?.code;
+  if (typeof told === 'number') return { code: told, details: text };
+  const code = /valid authentication credentials/.test(text)
+    ? 16
+    : /does not have permission/.test(text)
+      ? 7
+      : 2;
   return { code, details: /message: "([^"]*)"/.exec(text)?.[1] ?? text };
 }

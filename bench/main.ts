@@ -20,6 +20,7 @@ import { runScaleBench } from './scale/run-scale.ts';
 import { runSchedulerFaultsBench } from './scheduler-faults.ts';
 import { runSchedulerBench } from './scheduler.ts';
 import { runStepsBench } from './steps/run-steps.ts';
+import { runStepsOnCluster } from './steps-cluster/run-steps-cluster.ts';
 import { runWaitsBench } from './waits/run-waits.ts';
 
 /** @returns null when it does not know one of the words. */
@@ -33,6 +34,7 @@ const benchmarks: Readonly<Record<string, { readonly run: Benchmark; readonly us
   scheduler: { run: quickOnly(runSchedulerBench), usage: '[--quick]' },
   'scheduler-faults': { run: runSchedulerFaultsBench, usage: '[--quick] [--untimed]' },
   steps: { run: quickOnly(runStepsBench), usage: '[--quick]' },
+  'steps-cluster': { run: quickOnly(runStepsOnCluster), usage: '[--quick]' },
   'long-runs': { run: quickOnly(runLongRuns), usage: '[--quick]' },
   waits: { run: quickOnly(runWaitsBench), usage: '[--quick]' },
   decide: { run: quickOnly(runDecideBench), usage: '[--quick]' },

@@ -15,6 +15,7 @@ import { approveVerb, awaitVerb, cancelVerb, runVerb, spawnVerb } from './verbs/
 import { mcpVerb, upVerb } from './verbs/services.ts';
 import { setupVerb } from './verbs/setup-temporal.ts';
 import { commandOf, type World } from './verbs/verb.ts';
+import { versionsVerb } from './verbs/versions.ts';
 
 /** @param words what follows the command's name. */
 export async function runCommandLine(words: readonly string[], world: World): Promise<ExitCode> {
@@ -40,6 +41,7 @@ export async function runCommandLine(words: readonly string[], world: World): Pr
     .command(commandOf(doctorVerb, world, finish))
     .command(commandOf(loadgenVerb, world, finish))
     .command(commandOf(setupVerb, world, finish))
+    .command(commandOf(versionsVerb, world, finish))
     .command(commandOf(mcpVerb, world, finish))
     .completion('completion', 'Print a completion script for bash or zsh')
     .demandCommand(1, 'name a verb')

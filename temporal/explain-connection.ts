@@ -20,6 +20,8 @@ export interface ConnectionTrouble {
   readonly words: string;
   /** Waiting does not help: a setting has to be mended. */
   readonly isFinal: boolean;
+  /** Somebody listens there: more than its absence is wrong, or it is about to start or to stop. */
+  readonly isReached: boolean;
 }
 
 /** @returns null when a server that speaks gRPC answers as the settings say; never rejects. */
@@ -99,14 +101,15 @@ function explainTls(at: string, host: string, answer: Failure, tls: TemporalTls)
   return noAnswer(at, code);
 }
 
-const final = (words: string): ConnectionTrouble => ({ words, isFinal: true });
-const passing = (words: string): ConnectionTrouble => ({ words, isFinal: false });
+const final = (words: string): ConnectionTrouble => ({ words, isFinal: true, isReached: true });
+const passing = (words: string): ConnectionTrouble => ({ words, isFinal: false, isReached: true });
+const unreachable = (words: string): ConnectionTrouble => ({ words, isFinal: false, isReached: false });
 
 function noAnswer(at: string, code: string): ConnectionTrouble {
   if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') {
-    return passing(`${at}: there is no such host; set TEMPORAL_ADDRESS (host:port)`);
+    return unreachable(`${at}: there is no such host; set TEMPORAL_ADDRESS (host:port)`);
   }
-  return passing(
+  return unreachable(
     `${at} does not answer${code === '' ? '' : ` (${code})`}; start it, or set TEMPORAL_ADDRESS (host:port)`,
   );
 }

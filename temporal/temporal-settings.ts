@@ -3,7 +3,9 @@
  * its kin) and read with Temporal's own package. Every process that talks to Temporal reads them here. Opens
  * no connection.
  */
+import { X509Certificate } from 'node:crypto';
 import { existsSync } from 'node:fs';
+import { createSecureContext } from 'node:tls';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
 import { SettingsFault } from '../contracts/settings.ts';
 
@@ -61,7 +63,7 @@ export function readTemporalCluster(environment: Environment): TemporalSettings 
     address,
     namespace: namespace ?? 'default',
     ...(typeof apiKey === 'string' ? { apiKey } : {}),
-    ...(tls === undefined || tls === null ? {} : { tls: typeof tls === 'boolean' ? tls : withoutGaps(tls) }),
+    ...(tls === undefined || tls === null ? {} : { tls: typeof tls === 'boolean' ? tls : readable(tls) }),
     ...(metadata === undefined || Object.keys(metadata).length === 0
       ? {}
       : { metadata: stringsOf(metadata) }),
@@ -141,13 +143,10 @@ function isOn(value: string | undefined): boolean {
 function definedOf(environment: Environment): Readonly<Record<string, string>> {
   return Object.fromEntries(
     Object.entries(environment).flatMap(([name, value]) => {
-      const text = value?.trim() ?? '';
-      // An empty header takes one of the file away.
-      return name.startsWith('TEMPORAL_') && (text !== '' || name.startsWith('TEMPORAL_GRPC_META_'))
-        ? [[name, text]]
-        : homeFolders.includes(name) && text !== ''
-          ? [[name, text]]
-          : [];
+      if (value === undefined || !(name.startsWith('TEMPORAL_') || homeFolders.includes(name))) return [];
+      // Text of a certificate stays as it is; an empty header takes one of the file away.
+      const text = name.endsWith('_DATA') ? value : value.trim();
+      return text.trim() !== '' || name.startsWith('TEMPORAL_GRPC_META_') ? [[name, text]] : [];
     }),
   );
 }
@@ -155,13 +154,28 @@ function definedOf(environment: Environment): Readonly<Record<string, string>> {
 /** Where Temporal's package looks for the file of a profile. */
 const homeFolders = ['HOME', 'XDG_CONFIG_HOME', 'APPDATA', 'USERPROFILE'];
 
-function withoutGaps(
-  tls: Exclude<Loaded['connectionOptions']['tls'], boolean | null | undefined>,
-): TemporalTls {
-  const { serverNameOverride, serverRootCACertificate, clientCertPair } = tls;
+/** Certificates and keys as they are used, so that a broken one is told of before anything is started. */
+function readable(tls: Exclude<Loaded['connectionOptions']['tls'], boolean | null | undefined>): TemporalTls {
+  const { serverNameOverride, serverRootCACertificate: ca, clientCertPair } = tls;
+  const check = (names: string, read: () => unknown): void => {
+    try {
+      read();
+    } catch (error) {
+      const words = error instanceof Error ? error.message : String(error);
+      throw new SettingsFault(`${names}: cannot be read as PEM (${words})`, { cause: error });
+    }
+  };
+  if (ca !== undefined) check('TEMPORAL_TLS_SERVER_CA_CERT_PATH', () => new X509Certificate(ca));
+  if (clientCertPair !== undefined) {
+    const [cert, key] = [Buffer.from(clientCertPair.crt), Buffer.from(clientCertPair.key)];
+    check('TEMPORAL_TLS_CLIENT_CERT_PATH', () => new X509Certificate(cert));
+    check('TEMPORAL_TLS_CLIENT_CERT_PATH and TEMPORAL_TLS_CLIENT_KEY_PATH', () =>
+      createSecureContext({ cert, key }),
+    );
+  }
   return {
     ...(serverNameOverride === undefined ? {} : { serverNameOverride }),
-    ...(serverRootCACertificate === undefined ? {} : { serverRootCACertificate }),
+    ...(ca === undefined ? {} : { serverRootCACertificate: ca }),
     ...(clientCertPair === undefined ? {} : { clientCertPair }),
   };
 }

@@ -19,6 +19,8 @@ export interface StackPlan {
   /** For its configuration, its state and its log. */
   readonly workDir: string;
   readonly environment: Readonly<Record<string, string | undefined>>;
+  /** host:port of the server to run on; absent: one of its own. */
+  readonly temporalAddress?: string | undefined;
   readonly progress: Progress;
 }
 
@@ -66,6 +68,7 @@ export async function startStackProcess(plan: StackPlan): Promise<StackProcess> 
       ...clean,
       PATH: `${dirname(binary)}${delimiter}${path}`,
       FERMATA_STATE_DIR: stateDir,
+      ...(plan.temporalAddress === undefined ? {} : { TEMPORAL_ADDRESS: plan.temporalAddress }),
       ...Object.fromEntries(services.map((name) => [`FERMATA_${name}_PORT`, '0'])),
     },
     logPath: join(workDir, 'fermata.log'),

@@ -25,8 +25,9 @@ export async function measureSteps(
   plan: Plan,
   environment: Readonly<Record<string, string | undefined>>,
   progress: (line: string) => void,
+  temporalAddress?: string,
 ): Promise<readonly Repeat[]> {
-  const starting = startSite(environment, progress);
+  const starting = startSite(environment, progress, { temporalAddress });
   // What is started has sessions of its own, which a terminal's Ctrl-C does not reach.
   // Asked twice it still closes everything.
   const stop = (): void =>

@@ -28,6 +28,13 @@ export interface Site {
   close(): Promise<void>;
 }
 
+export interface SiteOptions {
+  /** Each service is a process of its own. */
+  readonly separate?: boolean;
+  /** host:port of the Temporal to run on; absent: one of its own. */
+  readonly temporalAddress?: string | undefined;
+}
+
 /** Enough memory and places for all runs side by side: held turns are not what is measured here. */
 const engine = { totalBlocks: 65_536, maxRunning: 256 };
 /** A lookup takes some 20 ms, a deep search some 90. */
@@ -39,7 +46,7 @@ const keptRequests = 20_000;
 export async function startSite(
   environment: Readonly<Record<string, string | undefined>>,
   progress: (line: string) => void,
-  { separate = false }: { readonly separate?: boolean } = {},
+  { separate = false, temporalAddress }: SiteOptions = {},
 ): Promise<Site> {
   const running: Closable[] = [];
   const keep = <T extends Closable>(part: T): T => {
@@ -58,7 +65,9 @@ export async function startSite(
     for (const _ of [1, 2]) engines.push(keep(await startSimEngine({ engine, maxRecords: keptRequests })));
     const tools = keep(await startToolServer({ delayScale: toolDelayScale }));
     const config = configOf({ engines, tools });
-    const stack = keep(await startStackProcess({ config, separate, workDir, environment, progress }));
+    const stack = keep(
+      await startStackProcess({ config, separate, workDir, environment, temporalAddress, progress }),
+    );
     const { temporal } = stack;
     const connection = keep(await Connection.connect({ address: temporal.address }));
     return {

@@ -40,7 +40,12 @@ export async function examine(of: Examination): Promise<readonly Finding[]> {
     guarded(
       'temporal',
       async () =>
-        await checkTemporal(of.temporal, { named: of.temporalNamed, needed: of.temporalNamed || runs }),
+        await checkTemporal(of.temporal, {
+          named: of.temporalNamed,
+          needed: of.temporalNamed || runs,
+          taskQueue: of.settings.taskQueue,
+          deployment: of.settings.deployment,
+        }),
     ),
     guarded('tool servers', async () => await checkToolServers(file.config?.tools.mcpServers ?? {})),
     askDoor ? checkDoor(of.where.url, of.where.token, of.version) : none,

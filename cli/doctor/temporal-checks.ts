@@ -3,6 +3,7 @@
  * enough. Changes nothing.
  */
 import type { Connection } from '@temporalio/client';
+import type { DeploymentVersion } from '../../contracts/settings.ts';
 import { explainConnection } from '../../temporal/explain-connection.ts';
 import { isTemporalCloud, missingNamespaceWords } from '../../temporal/refusal-words.ts';
 import type { TemporalSettings } from '../../temporal/temporal-settings.ts';
@@ -11,6 +12,7 @@ import { asCommandFault, openConnection } from '../temporal/open-connection.ts';
 import { missingAttributes } from '../temporal/search-attributes.ts';
 import { shortRetention } from '../temporal/set-up.ts';
 import { fault, note, ok, warning, type Finding } from './finding.ts';
+import { checkWorkers } from './worker-checks.ts';
 
 const limitMs = 5_000;
 
@@ -19,6 +21,8 @@ export interface Expectation {
   readonly named: boolean;
   /** It must be there: it was named, or other parts run. */
   readonly needed: boolean;
+  readonly taskQueue: string;
+  readonly deployment: DeploymentVersion | null;
 }
 
 export async function checkTemporal(
@@ -28,7 +32,7 @@ export async function checkTemporal(
   const { address, namespace } = settings;
   const trouble = await explainConnection(settings, limitMs);
   if (trouble !== null) {
-    if (trouble.isFinal || expected.needed) return [asFault(trouble.words)];
+    if (trouble.isReached || expected.needed) return [asFault(trouble.words)];
     return [note('temporal', `it does not answer at ${address}; npm start starts one`)];
   }
   try {
@@ -49,7 +53,7 @@ export async function checkTemporal(
 async function look(
   connection: Connection,
   settings: TemporalSettings,
-  { named }: Expectation,
+  expected: Expectation,
 ): Promise<readonly Finding[]> {
   const { address, namespace } = settings;
   const found = await readNamespace(connection, namespace);
@@ -65,13 +69,23 @@ async function look(
           `${says}: search attributes are missing: ${missing.join(', ')}`,
           'run `fermata setup temporal`',
         );
+  const { taskQueue, deployment, needed } = expected;
+  const workers = needed ? await checkWorkers(connection, { namespace, taskQueue, deployment }) : [];
+  return [attributes, ...retentionFinding(settings, retentionHours, expected), ...workers];
+}
+
+function retentionFinding(
+  { address }: TemporalSettings,
+  retentionHours: number,
+  { named }: Expectation,
+): readonly Finding[] {
   const short = shortRetention(retentionHours);
-  if (short === null) return [attributes];
+  if (short === null) return [];
   // The server of `npm start` keeps a day, and whoever tries fermata out does not mind.
   const remedy = isTemporalCloud(address)
     ? 'set it on the page of Temporal Cloud, or with tcld'
     : 'run `fermata setup temporal --retention 72h`';
-  return [attributes, named ? warning('temporal', short, remedy) : note('temporal', short, remedy)];
+  return [named ? warning('temporal', short, remedy) : note('temporal', short, remedy)];
 }
 
 /** The words say what is wrong and, behind it, what to do. */

@@ -61,7 +61,10 @@ export function retentionText(hours: number): string {
 }
 
 function durationOf(hours: number): { seconds: Long; nanos: number } {
-  return { seconds: hours * secondsPerHour, nanos: 0 } as unknown as { seconds: Long; nanos: number };
+  return { seconds: Math.round(hours * secondsPerHour), nanos: 0 } as unknown as {
+    seconds: Long;
+    nanos: number;
+  };
 }
 
 /** Temporal's own type for 64 bits; plain numbers are taken as well. */

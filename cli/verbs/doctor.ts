@@ -44,13 +44,14 @@ async function lookAround(
     settings = parseSettings(environment);
     const { examine } = await import('../doctor/examine.ts');
     const { temporalOf } = await import('../temporal-of.ts');
+    const { readTemporalCluster } = await import('../../temporal/temporal-settings.ts');
     return await examine({
       settings,
       environment,
       where: readWhere(args, environment),
       doorNamed: args.url !== undefined || settings.mcpUrl !== null,
       temporal: temporalOf(environment),
-      temporalNamed: (environment['TEMPORAL_ADDRESS'] ?? '') !== '',
+      temporalNamed: readTemporalCluster(environment) !== null,
       configPath: args.config ?? settings.configPath,
       nodeVersion: process.versions.node,
       wantedNode,

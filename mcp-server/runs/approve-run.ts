@@ -17,7 +17,7 @@ import {
 import type { Asker } from './asker.ts';
 import { approvalLines, fitApprovals } from './approval-text.ts';
 import { readApprovals } from './read-approvals.ts';
-import { unknownHandle, type RunReader } from './run-reader.ts';
+import type { RunReader } from './run-reader.ts';
 import type { RunView } from './run-view.ts';
 import type { TemporalLink } from './temporal-link.ts';
 import { UserFault } from './user-fault.ts';
@@ -50,7 +50,7 @@ export async function approveRun(
   asker: Asker,
 ): Promise<ApproveOutcome> {
   const found = await deps.reader.find(handle, asker);
-  if (found === null) throw unknownHandle(handle);
+  if (found === null) throw await deps.reader.unknown(handle);
   const { view } = found;
   const id = approvalId?.trim() ?? onlyOpenId(view);
   if (isFinal(view.status) || id === null) return await findDecided(deps, view, id);

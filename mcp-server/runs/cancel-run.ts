@@ -7,7 +7,7 @@ import { WorkflowNotFoundError } from '@temporalio/common';
 import type { Handle } from '../../contracts/ids.ts';
 import { isFinal, type RunStatus } from '../../contracts/run.ts';
 import type { Asker } from './asker.ts';
-import { unknownHandle, type RunReader } from './run-reader.ts';
+import type { RunReader } from './run-reader.ts';
 import { grpcStatusOf, type TemporalLink } from './temporal-link.ts';
 import type { TreeClient } from './tree-client.ts';
 
@@ -41,7 +41,7 @@ export async function cancelRun(
   asker: Asker,
 ): Promise<CancelOutcome> {
   const found = await deps.reader.find(handle, asker);
-  if (found === null) throw unknownHandle(handle);
+  if (found === null) throw await deps.reader.unknown(handle);
   const { status, root } = found.view;
   const words = reason ?? 'cancelled by its caller';
   const atWork = !isFinal(status);

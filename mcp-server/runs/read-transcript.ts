@@ -66,7 +66,7 @@ export async function readMessages(
     );
     return chatMessageSchema.array().parse(answer);
   } catch (error) {
-    if (error instanceof WorkflowNotFoundError) throw unknownHandle(handle);
+    if (error instanceof WorkflowNotFoundError) throw unknownHandle([handle], await temporal.keptHours());
     if (!isOutOfTime(error) && grpcStatusOf(error)?.code !== failedPrecondition) throw error;
     throw new UserFault(
       'busy',

@@ -11,18 +11,31 @@ import { viewRun, isClosed, type RunEnd, type RunView } from './run-view.ts';
 import type { TemporalLink } from './temporal-link.ts';
 import { UserFault } from './user-fault.ts';
 
-export function unknownHandle(...handles: readonly string[]): UserFault {
+/**
+ * A run that never was, one of another caller and one that Temporal has forgotten are told of alike.
+ * @param keptHours for how long Temporal keeps ended runs; null: it is not known.
+ */
+export function unknownHandle(handles: readonly string[], keptHours: number | null = null): UserFault {
   const names = handles.map((handle) => `'${handle.slice(0, 60)}'`).join(', ');
+  const kept =
+    keptHours === null
+      ? 'and one that ended longer ago than Temporal keeps them is gone with its result'
+      : `and one that ended more than ${keptText(keptHours)} ago is gone with its result (the retention of Temporal's namespace)`;
   return new UserFault(
     'not-found',
-    `unknown handle ${names}: no such run is known here; spawn returns handles, and status without a handle lists your runs`,
+    `unknown handle ${names}: no such run is known here, ${kept}; spawn returns handles, and status without a handle lists your runs`,
   );
+}
+
+/** In hours, and a test's in seconds. */
+function keptText(hours: number): string {
+  return hours < 1 ? `${Math.round(hours * 3_600)} s` : `${Number(hours.toFixed(2))} h`;
 }
 
 /** @throws UserFault when the text is not even shaped like a handle. */
 export function parseHandle(text: string): Handle {
   const trimmed = text.trim();
-  if (!handlePattern.test(trimmed)) throw unknownHandle(text);
+  if (!handlePattern.test(trimmed)) throw unknownHandle([text]);
   return trimmed as Handle;
 }
 
@@ -49,6 +62,11 @@ export class RunReader {
     this.#temporal = temporal;
   }
 
+  /** What is thrown for handles without a run. */
+  async unknown(...handles: readonly Handle[]): Promise<UserFault> {
+    return unknownHandle(handles, await this.#temporal.keptHours());
+  }
+
   /** null when there is no such run, or none that `asker` may see. */
   async find(
     handle: Handle,
@@ -64,7 +82,7 @@ export class RunReader {
    */
   async read(handle: Handle, asker: Asker): Promise<RunView> {
     const view = await this.#readIfKnown(handle, asker);
-    if (view === null) throw unknownHandle(handle);
+    if (view === null) throw await this.unknown(handle);
     return view;
   }
 
@@ -75,7 +93,7 @@ export class RunReader {
   async readMany(handles: readonly Handle[], asker: Asker): Promise<RunView[]> {
     const views = await Promise.all(handles.map(async (handle) => await this.#readIfKnown(handle, asker)));
     const unknown = handles.filter((_, index) => views[index] === null);
-    if (unknown.length > 0) throw unknownHandle(...unknown);
+    if (unknown.length > 0) throw await this.unknown(...unknown);
     return views.filter((view) => view !== null);
   }
 

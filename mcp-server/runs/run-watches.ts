@@ -10,7 +10,7 @@ import { openGrant } from '../../auth/grant.ts';
 import { anonymousCaller, type Handle } from '../../contracts/ids.ts';
 import { isFinal } from '../../contracts/run.ts';
 import { askerOf } from './asker.ts';
-import { readEnd, unknownHandle, type RunReader } from './run-reader.ts';
+import { readEnd, type RunReader } from './run-reader.ts';
 import type { RunView } from './run-view.ts';
 import { describeTemporalFault, isTemporaryFault, type TemporalLink } from './temporal-link.ts';
 
@@ -93,7 +93,7 @@ export class RunWatches {
         const view = await this.#reader.read(handle, everyone);
         if (isFinal(view.status)) return view;
       } catch (error) {
-        if (error instanceof WorkflowNotFoundError) throw unknownHandle(handle);
+        if (error instanceof WorkflowNotFoundError) throw await this.#reader.unknown(handle);
         if (signal.aborted || !isTemporaryFault(error)) throw describeTemporalFault(error, settings);
       }
       await delay(retryMs, undefined, { signal });

@@ -19,7 +19,7 @@ import type { Asker } from './asker.ts';
 import type { CallerLimit } from './caller-limit.ts';
 import { handleFor, newHandle, requestHash } from './handles.ts';
 import { ProxyUnreachable } from './proxy-client.ts';
-import { parseHandle, unknownHandle, type RunReader } from './run-reader.ts';
+import { parseHandle, type RunReader } from './run-reader.ts';
 import type { RunView } from './run-view.ts';
 import { pair } from './search-pair.ts';
 import type { SharedRead } from './shared-read.ts';
@@ -103,7 +103,7 @@ export async function spawnRun(
 async function findParent({ reader }: SpawnDeps, text: string, asker: Asker): Promise<RunView> {
   const handle = parseHandle(text);
   const found = await reader.find(handle, asker);
-  if (found === null) throw unknownHandle(handle);
+  if (found === null) throw await reader.unknown(handle);
   return found.view;
 }
 

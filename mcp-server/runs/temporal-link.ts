@@ -126,12 +126,17 @@ class Retries {
   }
 }
 
+/** Milliseconds that an answer of {@link TemporalLink.keptHours} holds, and may take. */
+const keptForMs = 300_000;
+const keptLimitMs = 2_000;
+
 export class TemporalLink {
   readonly settings: TemporalSettings;
   readonly client: Client;
   readonly #connection: Connection;
   readonly #callMs: number;
   readonly #retries = new Retries();
+  #kept: { readonly hours: number | null; readonly untilMs: number } | null = null;
 
   /** @param callMs milliseconds a call may take, all its retries together. */
   constructor(settings: TemporalSettings, callMs: number = defaultCallMs) {
@@ -163,7 +168,26 @@ export class TemporalLink {
     const code = grpcStatusOf(error)?.code;
     if (code !== grpc.unavailable && code !== grpc.deadlineExceeded) return null;
     const trouble = await explainConnection(this.settings, 1_000);
-    return trouble?.isFinal === true ? new UserFault('busy', trouble.words, { cause: error }) : null;
+    return trouble?.isReached === true ? new UserFault('busy', trouble.words, { cause: error }) : null;
+  }
+
+  /**
+   * Hours that Temporal keeps ended runs; null when it does not say, or whoever asks may not know. Asked again
+   * after five minutes.
+   */
+  async keptHours(): Promise<number | null> {
+    const nowMs = performance.now();
+    if (this.#kept !== null && nowMs < this.#kept.untilMs) return this.#kept.hours;
+    const { namespace } = this.settings;
+    const hours = await this.call(
+      (client) => client.workflowService.describeNamespace({ namespace }),
+      keptLimitMs,
+    ).then(
+      ({ config }) => Number(config?.workflowExecutionRetentionTtl?.seconds ?? 0) / 3_600 || null,
+      () => null,
+    );
+    this.#kept = { hours, untilMs: nowMs + keptForMs };
+    return hours;
   }
 
   /** null when Temporal and the namespace answer within two seconds, else what is wrong. */

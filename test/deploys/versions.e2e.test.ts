@@ -7,11 +7,14 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { randomBytes } from 'node:crypto';
-import type { WorkflowHandle } from '@temporalio/client';
+import type { Connection, WorkflowHandle } from '@temporalio/client';
 import { afterAll, beforeAll, describe, expect, inject, it, vi } from 'vitest';
 import type { FermataWorker } from '../../activities/create-worker.ts';
 import type { FakeRequest } from '../activities/fake-model.ts';
+import { checkWorkers } from '../../cli/doctor/worker-checks.ts';
 import { startOwnTemporal, type OwnTemporal } from '../own-temporal.ts';
+import type { Ended } from '../cli/run-fermata.ts';
+import { runInProcess } from '../cli/run-in-process.ts';
 import { bundleChanged } from '../replay/changed-workflows.ts';
 import { swappedOrder } from '../replay/order-change.ts';
 import { startRunStack, type RunStack } from '../workflows/run-stack.ts';
@@ -99,6 +102,20 @@ async function withDeployment(work: (deployment: Deployment) => Promise<void>): 
 const find = (workflowId: string, runId?: string): WorkflowHandle =>
   stack.client.workflow.getHandle(workflowId, runId);
 
+/** Level and first words of each of doctor's findings, `laterMs` from now. */
+async function doctorSays(name: string, laterMs: number): Promise<string[]> {
+  const place = {
+    namespace: 'default',
+    taskQueue: stack.taskQueue,
+    deployment: { name, buildId: 'new' },
+  };
+  const { connection } = stack.client;
+  const findings = await checkWorkers(connection as Connection, place, Date.now() + laterMs);
+  return findings.map(({ level, says }) =>
+    level === 'fault' ? `fault ${says.replace(/ of test-.*/, '')}` : level,
+  );
+}
+
 async function buildOf(run: WorkflowHandle): Promise<string | null | undefined> {
   const { raw } = await run.describe();
   return raw.workflowExecutionInfo?.versioningInfo?.deploymentVersion?.buildId;
@@ -173,6 +190,35 @@ describe('a worker with a version', () => {
 });
 
 describe('an operator', () => {
+  it('makes a build current with fermata’s own command, and sees how each build stands', async () => {
+    await withDeployment(async ({ name, start }) => {
+      const environment = { TEMPORAL_ADDRESS: server.address, FERMATA_TASK_QUEUE: stack.taskQueue };
+      const versions = async (...words: readonly string[]): Promise<Ended> =>
+        await runInProcess(['versions', '--deployment', name, ...words], { environment });
+      const refused = await versions('--set-current', 'old');
+      expect(refused).toMatchObject({ code: 1, stdout: '' });
+      expect(refused.stderr).toMatch(/build old of test-\S+ cannot be made current: .*start its workers/);
+      await start('old');
+      await vi.waitFor(async () => expect((await versions('--set-current', 'old')).code).toBe(0), bound);
+      const run = await stack.start({ task: 'hold, and stay', tools: [] });
+      await isHeld('hold, and stay');
+      await start('new');
+      await vi.waitFor(async () => expect((await versions('--set-current', 'new')).code).toBe(0), bound);
+      await vi.waitFor(async () => {
+        const { builds } = JSON.parse((await versions()).stdout);
+        expect(builds).toHaveLength(2);
+        expect(builds).toEqual(
+          expect.arrayContaining([
+            { version: { name, buildId: 'old' }, status: 'draining', openRuns: 1, hasWorkers: true },
+            { version: { name, buildId: 'new' }, status: 'current', openRuns: 0, hasWorkers: true },
+          ]),
+        );
+      }, bound);
+      await release('hold, and stay');
+      expect(await run.result()).toMatchObject({ text: 'done' });
+    });
+  });
+
   it('brings in versions under way: unversioned runs go on on the first current build', async () => {
     await withDeployment(async ({ start, makeCurrent }) => {
       const unversioned = await stack.newWorker();
@@ -203,6 +249,13 @@ describe('an operator', () => {
       expect(await later.result()).toMatchObject({ text: 'done' });
       expect([...waiting.keys()]).toEqual([]);
       expect((await run.describe()).status.name).toBe('RUNNING');
+      expect(await doctorSays(name, 0)).toEqual(['ok']);
+      // Once Temporal has not heard of any worker for a while.
+      await vi.waitFor(
+        async () =>
+          expect(await doctorSays(name, 600_000)).toContain(`fault 1 open run is pinned to build old`),
+        bound,
+      );
       await cli.moveRun(run.workflowId, name, 'new');
       await release('hold, then notes');
       expect(await run.result()).toMatchObject({ text: 'done', counters: { turns: 2, toolCalls: 1 } });

@@ -34,6 +34,7 @@ const shows: Readonly<Record<string, readonly string[]>> = {
   'production.md': ['ok'],
   'troubleshooting.md': ['"findings"', '"ready"', '"services"'],
   'how-admission-decides.md': ['"capacityReason"'],
+  'temporal.md': ['"created":true', '"retentionHours":168', '"missing":[]', '"findings"'],
 };
 
 let stack: Stack;

@@ -8,13 +8,24 @@ import {
   readTemporalCluster,
   readTemporalSettings,
 } from '../../temporal/temporal-settings.ts';
+import {
+  createCertificateAuthority,
+  type CertificateAuthority,
+  type KeyAndCertificate,
+} from '../../testkit/temporal-cluster/certificates.ts';
 
 const local = '127.0.0.1:7233';
 const address = 'temporal.example:7233';
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 
 let folder = '';
-beforeAll(() => {
+let authority: CertificateAuthority;
+let client: KeyAndCertificate;
+let stranger: KeyAndCertificate;
+beforeAll(async () => {
+  authority = await createCertificateAuthority('cluster');
+  client = await authority.sign('fermata', ['fermata']);
+  stranger = await authority.sign('stranger', ['stranger']);
   folder = mkdtempSync(join(tmpdir(), 'fermata-settings-'));
 });
 afterAll(() => {
@@ -68,14 +79,14 @@ describe('where Temporal is', () => {
     const environment = {
       TEMPORAL_ADDRESS: address,
       TEMPORAL_TLS_SERVER_NAME: 'inner',
-      TEMPORAL_TLS_SERVER_CA_CERT_PATH: file('ca.pem', 'ca'),
-      TEMPORAL_TLS_CLIENT_CERT_DATA: 'crt',
-      TEMPORAL_TLS_CLIENT_KEY_DATA: 'key',
+      TEMPORAL_TLS_SERVER_CA_CERT_PATH: file('ca.pem', authority.cert),
+      TEMPORAL_TLS_CLIENT_CERT_DATA: client.cert,
+      TEMPORAL_TLS_CLIENT_KEY_DATA: client.key,
     };
     expect(readTemporalCluster(environment)?.tls).toEqual({
       serverNameOverride: 'inner',
-      serverRootCACertificate: bytes('ca'),
-      clientCertPair: { crt: bytes('crt'), key: bytes('key') },
+      serverRootCACertificate: bytes(authority.cert),
+      clientCertPair: { crt: bytes(client.cert), key: bytes(client.key) },
     });
   });
 
@@ -112,6 +123,31 @@ describe('a profile of Temporal’s own file', () => {
     const home = mkdtempSync(join(folder, 'home-'));
     const environment = { XDG_CONFIG_HOME: home, HOME: home, TEMPORAL_ADDRESS: address };
     expect(readTemporalCluster(environment)).toEqual({ address, namespace: 'default' });
+  });
+});
+
+describe('a certificate that cannot be used is named before anything is started:', () => {
+  const wrong = (environment: Record<string, string>) => () =>
+    readTemporalCluster({ TEMPORAL_ADDRESS: address, ...environment });
+
+  it('an authority that is none', () => {
+    const path = file('no-ca.pem', 'nothing');
+    expect(wrong({ TEMPORAL_TLS_SERVER_CA_CERT_PATH: path })).toThrow(
+      /^TEMPORAL_TLS_SERVER_CA_CERT_PATH: cannot be read as PEM/,
+    );
+  });
+
+  it('a client certificate that is none', () => {
+    const pair = { TEMPORAL_TLS_CLIENT_CERT_DATA: 'x', TEMPORAL_TLS_CLIENT_KEY_DATA: client.key };
+    expect(wrong(pair)).toThrow(/^TEMPORAL_TLS_CLIENT_CERT_PATH: cannot be read as PEM/);
+  });
+
+  it('a key that is another’s', () => {
+    const pair = {
+      TEMPORAL_TLS_CLIENT_CERT_DATA: client.cert,
+      TEMPORAL_TLS_CLIENT_KEY_DATA: stranger.key,
+    };
+    expect(wrong(pair)).toThrow(/^TEMPORAL_TLS_CLIENT_CERT_PATH and TEMPORAL_TLS_CLIENT_KEY_PATH: cannot/);
   });
 });
 

@@ -132,7 +132,7 @@ describe('fermata doctor', () => {
     expect(await doctor({ TEMPORAL_ADDRESS: address })).toMatchObject([
       {
         subject: 'temporal',
-        says: `it does not answer at ${address}`,
+        says: `Temporal at ${address} does not answer (ECONNREFUSED)`,
         remedy: expect.stringContaining('TEMPORAL_ADDRESS'),
       },
     ]);
