@@ -91,15 +91,16 @@ export function sweepLostProxies(state: SchedulerState, effects: Effect[]): void
 
 /**
  * Turns in flight or live runs can only come from before a restart: the other proxies must be heard as
- * well. Held turns alone may just have come before the link did, and wait for nobody. Once as many proxies have
- * resynced as there were, there are no others.
+ * well. Held turns alone may just have come before the link did, and wait for nobody. Where it is known how many
+ * proxies there were, as many are waited for and no more.
  */
 function awaitOthers(state: SchedulerState, event: EventOf<'proxyResynced'>): void {
   state.firstResyncAtMs ??= state.nowMs;
   const settledAtMs = state.firstResyncAtMs + resyncGraceMs;
   if (state.nowMs >= settledAtMs) return;
-  if (state.expectedProxies !== null && linkedProxies(state) >= state.expectedProxies) {
-    state.settledAtMs = state.nowMs;
+  if (state.expectedProxies !== null) {
+    const complete = linkedProxies(state) >= state.expectedProxies;
+    state.settledAtMs = complete ? state.nowMs : settledAtMs;
     return;
   }
   if (event.inFlight.length + event.runs.length > 0) state.settledAtMs = settledAtMs;

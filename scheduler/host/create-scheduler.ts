@@ -18,6 +18,7 @@ import { createEventLoop } from './event-loop.ts';
 import { addRoutes } from './http-routes.ts';
 import { LinkServer } from './link-server.ts';
 import type { LeaseStore } from './lease/lease-store.ts';
+import type { LeaseTimes } from './lease/lease-times.ts';
 import { createMetrics, type SchedulerMetrics } from './metrics.ts';
 import { createOffice, type Office } from './office.ts';
 import { createProber, type Prober } from './prober.ts';
@@ -50,6 +51,8 @@ export interface SchedulerDeps {
   readonly configStatus?: () => ConfigStatus;
   /** Which of several schedulers decides; null or absent: there is one. It is closed with the scheduler. */
   readonly lease?: LeaseStore | null;
+  /** Absent: the true ones. */
+  readonly leaseTimes?: LeaseTimes;
 }
 
 export interface Scheduler {
@@ -118,6 +121,7 @@ function assemble(config: SchedulerConfig, deps: SchedulerDeps): Parts {
   const state = createState(config.policy, config.callers);
   const office = createOffice(deps.lease ?? null, {
     logger,
+    times: deps.leaseTimes,
     onActive: (proxies) => loop.submit({ type: 'tookOver', proxies }),
     onStandby: () => {
       links.endAll();

@@ -7,6 +7,7 @@ import { hostname } from 'node:os';
 import type { Logger } from 'pino';
 import { LeaseKeeper, type LeaseStanding } from './lease/lease-keeper.ts';
 import type { LeaseStore } from './lease/lease-store.ts';
+import type { LeaseTimes } from './lease/lease-times.ts';
 
 export interface Office {
   /** Ask it right before every act. */
@@ -31,6 +32,8 @@ export interface OfficeDeps {
   readonly onActive: (linkedProxies: number | null) => void;
   readonly onStandby: () => void;
   readonly linkedProxies: () => number;
+  /** Absent: the true ones. */
+  readonly times?: LeaseTimes | undefined;
 }
 
 /** @param store null: there is one scheduler. */

@@ -33,7 +33,7 @@ export interface LeaseKeeperDeps {
   readonly linkedProxies: () => number;
   /** Absent: the true one. */
   readonly clock?: () => Instant;
-  readonly times?: LeaseTimes;
+  readonly times?: LeaseTimes | undefined;
 }
 
 export interface LeaseStanding {

@@ -187,6 +187,37 @@ describe('a scheduler that has restarted', () => {
     expect(scenario.arrive('u')).toEqual(['u@a']);
   });
 
+  it('that took over waits for as many proxies as there were, and no longer', () => {
+    const scenario = restarted();
+    scenario.probe('a');
+    scenario.send({ type: 'tookOver', proxies: 2 });
+    expect(scenario.resync('p', { held: [held('late', 100), held('later', 50)] })).toEqual([]);
+    scenario.nowMs += 20;
+    const all = scenario.resync('q', { held: [held('early', 900)], inFlight: [inFlight('running')] });
+    expect(admitted(all)).toEqual(['early@a']);
+    expect(scenario.finish('running', 'done', 'q')).toEqual(['late@a']);
+  });
+
+  it('that took over waits for a proxy that is gone as long as after any restart', () => {
+    const scenario = restarted();
+    scenario.probe('a');
+    scenario.send({ type: 'tookOver', proxies: 3 });
+    expect(scenario.resync('p', { held: [held('t', 100)] })).toEqual([]);
+    scenario.nowMs += 1_400;
+    expect(scenario.resync('q')).toEqual([]);
+    scenario.nowMs += 100;
+    expect(admitted(scenario.send({ type: 'ticked' }))).toEqual(['t@a']);
+  });
+
+  it('that took over from one without proxies, or does not know, waits for none', () => {
+    for (const proxies of [0, 1, null]) {
+      const scenario = restarted();
+      scenario.probe('a');
+      scenario.send({ type: 'tookOver', proxies });
+      expect(admitted(scenario.resync('p', { held: [held('t', 100)] }))).toEqual(['t@a']);
+    }
+  });
+
   it('keeps the reservation of a paused run for what is left of it', () => {
     const scenario = restarted();
     scenario.probe('a');
