@@ -33,6 +33,11 @@ export interface TranscriptCache {
 
 /** UTF-16 units of message text kept, about 128 MB. */
 const cacheLimit = 64_000_000;
+/**
+ * A run whose turns go to several workers ends at one of them; the others would keep what they know of it until
+ * the cache is full. After so long a run has ended, or waits for something beside which a query is nothing.
+ */
+const idleMs = 5 * 60_000;
 
 interface Remembered {
   readonly sent: SentTranscript;
@@ -41,8 +46,11 @@ interface Remembered {
   readonly answers: ReadonlyMap<string, Answer>;
 }
 
-export function createTranscriptCache(limit: number = cacheLimit): TranscriptCache {
-  const runs = createWeightedCache<Remembered>(limit);
+export function createTranscriptCache(
+  limit: number = cacheLimit,
+  nowMs: () => number = () => performance.now(),
+): TranscriptCache {
+  const runs = createWeightedCache<Remembered>(limit, { idleMs, nowMs });
   const remember = (runId: string, run: Remembered): void => {
     runs.set(runId, run, run.sentWeight + weightOf(tailOf(run)));
   };

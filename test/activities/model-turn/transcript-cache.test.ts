@@ -130,4 +130,17 @@ describe('the transcript cache', () => {
     cache.forget('three');
     expect(cache.find('three', next)).toBeNull();
   });
+
+  it('forgets runs that went on elsewhere five minutes after it saw them last, and no others', () => {
+    let now = 0;
+    const cache = createTranscriptCache(undefined, () => now);
+    const answer: AssistantMessage = { role: 'assistant', content: 'x' };
+    const next = reference([task, answer]);
+    for (const run of ['gone', 'slow']) cache.replied(run, sent([task]), answer, []);
+    now = 4 * 60_000;
+    expect(cache.find('slow', next)).not.toBeNull();
+    now = 5 * 60_000 + 1;
+    cache.replied('new', sent([task]), answer, []);
+    expect(['gone', 'slow', 'new'].map((run) => cache.find(run, next) !== null)).toEqual([false, true, true]);
+  });
 });
