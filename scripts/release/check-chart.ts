@@ -40,6 +40,9 @@ const meant = [
 
 interface Ran {
   readonly code: number | null;
+  /** What it has made, without what it told beside it. */
+  readonly made: string;
+  /** All that it printed. */
   readonly output: string;
 }
 
@@ -54,7 +57,7 @@ function run(
     maxBuffer: 64 * 1_048_576,
     env: { PATH: process.env['PATH'] ?? '', HOME: tmpdir(), ...environment },
   });
-  return { code: done.status, output: `${done.stdout}${done.stderr}` };
+  return { code: done.status, made: done.stdout, output: `${done.stdout}${done.stderr}` };
 }
 
 function judge(what: string, holds: boolean, output: string): void {
@@ -90,7 +93,7 @@ function checkCompose(compose: string): void {
     const merged = run(compose, [...files, '--env-file', '/dev/null', 'config', '--format', 'json'], secrets);
     judge(
       `docker compose mounts the pool of ${pool} in place of the base's`,
-      mountsOnly(merged.output, pool),
+      mountsOnly(merged.made, pool),
       merged.output,
     );
   }
@@ -145,8 +148,8 @@ async function checkChart(helm: string, kubeScore: string, venv: string): Promis
       judge(`helm template: ${name}`, rendered.code === 0, rendered.output);
       if (rendered.code !== 0) continue;
       const path = join(folder, name);
-      await writeFile(path, rendered.output);
-      checkManifests(name, rendered.output);
+      await writeFile(path, rendered.made);
+      checkManifests(name, rendered.made);
       checkSchemas(venv, name, path);
       checkScore(kubeScore, name, path, example.includes('self-hosted'));
     }

@@ -132,6 +132,13 @@ describe('the templates of the chart', () => {
   });
 });
 
+it('the alert rules of the chart are those of Prometheus in compose', () => {
+  const rules = read(join(root, 'docker', 'prometheus', 'alerts.yaml'));
+  expect(read(join(chart, 'files', 'alerts.yaml'))).toBe(rules);
+  // As they stand they become the body of a PrometheusRule.
+  expect(Object.keys(parse(rules) as Values)).toEqual(['groups']);
+});
+
 it('the chart, the image and the package are of one version', () => {
   const { version } = JSON.parse(read(join(root, 'package.json'))) as { version: string };
   const { version: chartVersion, appVersion } = parse(read(join(chart, 'Chart.yaml'))) as Record<

