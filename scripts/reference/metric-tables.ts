@@ -13,7 +13,7 @@ import { markdownTable } from './markdown-tables.ts';
 const noTelemetry = { counts: () => ({ exported: 0, dropped: 0 }) } as Telemetry;
 
 /** The registries by the names of their tables. */
-function registries(): Readonly<Record<string, Registry>> {
+export function registries(): Readonly<Record<string, Registry>> {
   const { policy, callers } = configFileSchema.parse({ pool: [{ id: 'a', url: 'http://127.0.0.1:1' }] });
   return {
     proxy: createProxyMetrics({

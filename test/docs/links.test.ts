@@ -3,6 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { anchorsIn } from './anchors.ts';
 
 const root = resolve(import.meta.dirname, '..', '..');
 
@@ -26,24 +27,6 @@ function linksOf(text: string): string[] {
   ];
 }
 
-/** As GitHub makes them. */
-export function anchorsOf(text: string): Set<string> {
-  const anchors = new Set<string>();
-  const seen = new Map<string, number>();
-  const withoutFences = text.replaceAll(/^(```|~~~)[^]*?^\1/gm, '');
-  for (const [, heading = ''] of withoutFences.matchAll(/^#{1,6}\s+(.*?)\s*#*$/gm)) {
-    const anchor = heading
-      .replaceAll(/\[([^\]]*)\]\([^)]*\)/g, '$1')
-      .toLowerCase()
-      .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
-      .replaceAll(' ', '-');
-    const count = seen.get(anchor) ?? 0;
-    seen.set(anchor, count + 1);
-    anchors.add(count === 0 ? anchor : `${anchor}-${count}`);
-  }
-  return anchors;
-}
-
 function faultsOf(file: string): string[] {
   const text = readFileSync(join(root, file), 'utf8');
   return linksOf(text).flatMap((link) => {
@@ -53,7 +36,7 @@ function faultsOf(file: string): string[] {
     if (relative(root, target).startsWith('..')) return [`${link}: is outside the repository`];
     if (!existsSync(target)) return [`${link}: there is no such file`];
     if (anchor === undefined || statSync(target).isDirectory() || !target.endsWith('.md')) return [];
-    return anchorsOf(readFileSync(target, 'utf8')).has(anchor) ? [] : [`${link}: has no such heading`];
+    return anchorsIn(readFileSync(target, 'utf8')).has(anchor) ? [] : [`${link}: has no such heading`];
   });
 }
 
@@ -66,7 +49,7 @@ describe('the links of', () => {
 describe('headings', () => {
   it('are known by the names that GitHub gives them', () => {
     expect([
-      ...anchorsOf('# Two *words*, `code`\n## A\n## A\n```sh\n# none\n```\n## See [x](y.md) & z\n'),
+      ...anchorsIn('# Two *words*, `code`\n## A\n## A\n```sh\n# none\n```\n## See [x](y.md) & z\n'),
     ]).toEqual(['two-words-code', 'a', 'a-1', 'see-x--z']);
   });
 });
