@@ -8,6 +8,7 @@ import { logSerializers } from '../auth/log-serializers.ts';
 import { parseSettings } from '../contracts/settings.ts';
 import { serveStdio } from '../mcp-server/stdio.ts';
 import { readTemporalSettings } from '../temporal/temporal-settings.ts';
+import { openTelemetry } from '../telemetry/open-telemetry.ts';
 import { openConfigFile } from './read-config.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -20,6 +21,7 @@ export async function mcp(forms: 'on' | 'off', environment: Environment): Promis
   const logger = pino({ level: logLevel, serializers: logSerializers }, destination(2));
   // For the limits of callers.
   const live = await openConfigFile(settings.configPath, logger);
+  const telemetry = await openTelemetry(environment, 'fermata-mcp-server', { logger });
   const server = serveStdio(
     {
       temporal: readTemporalSettings(environment, `${host}:${ports.temporal}`),
@@ -28,6 +30,7 @@ export async function mcp(forms: 'on' | 'off', environment: Environment): Promis
       callers: () => live?.current().callers ?? {},
       proxyUrl: proxyUrls.length > 0 ? proxyUrls : `http://${host}:${ports.proxy}`,
       token,
+      telemetry,
     },
     { logger, forms },
   );
@@ -38,5 +41,6 @@ export async function mcp(forms: 'on' | 'off', environment: Environment): Promis
   await Promise.race([server.closed, signalled]);
   live?.close();
   await server.close();
+  await telemetry?.close();
   return 0;
 }

@@ -34,7 +34,12 @@ const shows: Readonly<Record<string, readonly string[]>> = {
   'production.md': ['ok'],
   'troubleshooting.md': ['"findings"', '"ready"', '"services"'],
   'how-admission-decides.md': ['"capacityReason"'],
-  'temporal.md': ['"created":true', '"retentionHours":168', '"missing":[]', '"findings"'],
+  'telemetry.md': [
+    'fermata_proxy_link_up 1',
+    'fermata_mcp_runs{status="completed"}',
+    'fermata_scheduler_active 1',
+  ],
+  'temporal.md': ['"created":true', '"retentionHours":168', '"missing":[]'],
 };
 
 let stack: Stack;
