@@ -19,6 +19,7 @@ import { runRoutingBench } from './routing/run-routing.ts';
 import { runScaleBench } from './scale/run-scale.ts';
 import { runSchedulerFaultsBench } from './scheduler-faults.ts';
 import { runSchedulerBench } from './scheduler.ts';
+import { runStandbyBench } from './standby/run-standby.ts';
 import { runStepsBench } from './steps/run-steps.ts';
 import { runStepsOnCluster } from './steps-cluster/run-steps-cluster.ts';
 import { runWaitsBench } from './waits/run-waits.ts';
@@ -33,6 +34,7 @@ function quickOnly(run: (quick: boolean) => Promise<0 | 1>): Benchmark {
 const benchmarks: Readonly<Record<string, { readonly run: Benchmark; readonly usage: string }>> = {
   scheduler: { run: quickOnly(runSchedulerBench), usage: '[--quick]' },
   'scheduler-faults': { run: runSchedulerFaultsBench, usage: '[--quick] [--untimed]' },
+  standby: { run: quickOnly(runStandbyBench), usage: '[--quick]' },
   steps: { run: quickOnly(runStepsBench), usage: '[--quick]' },
   'steps-cluster': { run: quickOnly(runStepsOnCluster), usage: '[--quick]' },
   'long-runs': { run: quickOnly(runLongRuns), usage: '[--quick]' },
