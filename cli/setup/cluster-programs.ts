@@ -18,8 +18,14 @@ const packages = ['go.temporal.io/server/cmd/server', 'go.temporal.io/server/cmd
 /** Some minutes on two cores; the modules have to be fetched too. */
 const buildLimitMs = 1_800_000;
 /** Where the installers of each put them, for when they are not on PATH. */
-const goFolder = '/usr/local/go/bin';
-const debianPostgres = '/usr/lib/postgresql';
+const usualPlaces = { go: '/usr/local/go/bin', postgres: '/usr/lib/postgresql' } as const;
+
+export interface Places {
+  /** Has `go` in it. */
+  readonly go: string;
+  /** Has a folder for each version, with `bin` in it, as on Debian. */
+  readonly postgres: string;
+}
 
 /**
  * @param searchPath the `PATH` to look in
@@ -29,18 +35,20 @@ export async function ensureClusterPrograms(
   stateDir: string,
   searchPath: string,
   progress: Progress,
+  places: Places = usualPlaces,
 ): Promise<ClusterPrograms> {
   const folders = searchPath.split(delimiter).filter((folder) => folder !== '');
-  const postgres = await findPostgres(folders);
-  return { ...(await ensureTemporal(stateDir, folders, progress)), ...postgres };
+  const postgres = await findPostgres(folders, places.postgres);
+  return { ...(await ensureTemporal(stateDir, [...folders, places.go], progress)), ...postgres };
 }
 
 async function findPostgres(
   folders: readonly string[],
+  versionsFolder: string,
 ): Promise<Pick<ClusterPrograms, 'postgres' | 'initdb'>> {
-  const versions = await readdir(debianPostgres).catch(() => []);
+  const versions = await readdir(versionsFolder).catch(() => []);
   const newestFirst = versions.toSorted((a, b) => Number(b) - Number(a));
-  const places = [...folders, ...newestFirst.map((version) => join(debianPostgres, version, 'bin'))];
+  const places = [...folders, ...newestFirst.map((version) => join(versionsFolder, version, 'bin'))];
   const place = places.find((folder) =>
     ['postgres', 'initdb'].every((name) => existsSync(join(folder, name))),
   );
@@ -83,7 +91,7 @@ async function ensureTemporal(
 }
 
 async function findGo(folders: readonly string[]): Promise<string> {
-  const go = [...folders, goFolder].map((folder) => join(folder, 'go')).find((file) => existsSync(file));
+  const go = folders.map((folder) => join(folder, 'go')).find((file) => existsSync(file));
   if (go !== undefined) return go;
   throw new SetupFault(
     `Go ${wantedGo} or later is needed to build Temporal's server; install it (https://go.dev/dl), or put 'temporal-server' and 'temporal-sql-tool' of Temporal's releases on PATH`,

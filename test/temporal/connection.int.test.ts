@@ -113,12 +113,12 @@ describe.each(wrongSettings)('%s is told in one line that says what to set', (_,
   });
 
   it('by the worker', async () => {
-    const deps = { logger: pino({ level: 'silent' }), timeoutMs: 1_500 };
+    const deps = { logger: pino({ level: 'silent' }), timeoutMs: 500 };
     expect(await failureOf(connectTemporal(await whole(), deps))).toMatch(words);
   });
 
   it('by the mcp-server, where a call waits no longer than it may', async () => {
-    const link = new TemporalLink(await whole(), 1_500);
+    const link = new TemporalLink(await whole(), 500);
     try {
       expect(await failureOf(link.call((client) => client.workflowService.getSystemInfo({})))).toMatch(words);
     } finally {

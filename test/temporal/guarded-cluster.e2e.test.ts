@@ -1,4 +1,5 @@
 /** A Temporal that is reached over mutual TLS and with an API key, as every process is told by its environment. */
+import { randomUUID } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,6 +9,7 @@ import { createWorker } from '../../activities/create-worker.ts';
 import { readTemporalSettings } from '../../temporal/temporal-settings.ts';
 import { createCertificateAuthority } from '../../testkit/temporal-cluster/certificates.ts';
 import { startGuardedFront, type GuardedFront } from '../../testkit/temporal-cluster/guarded-front.ts';
+import type { Ended } from '../cli/run-fermata.ts';
 import { runInProcess } from '../cli/run-in-process.ts';
 import { connectClient } from '../mcp-server/mcp-clients.ts';
 import { startStack, type Stack } from '../mcp-server/stack.ts';
@@ -86,20 +88,17 @@ describe('over mutual TLS and with an API key', () => {
     expect(set).toMatchObject({ code: 1, stdout: '' });
     expect(set.stderr).toMatch(words);
     expect(set.stderr.trim().split('\n')).toHaveLength(1);
-    await expect(
+    const quiet = { ...wrong, FERMATA_LOG_LEVEL: 'silent' };
+    const [worker, mcp] = await Promise.all([
       startService('activities/main.ts', {
-        ...wrong,
+        ...quiet,
         FERMATA_WORKER_PORT: '0',
         FERMATA_STATE_DIR: folder,
-        FERMATA_LOG_LEVEL: 'silent',
-      }),
-    ).rejects.toThrow(words);
-    const mcp = await startService('mcp-server/main.ts', {
-      ...wrong,
-      FERMATA_MCP_PORT: '0',
-      FERMATA_LOG_LEVEL: 'silent',
-    });
+      }).catch((error: unknown) => String(error)),
+      startService('mcp-server/main.ts', { ...quiet, FERMATA_MCP_PORT: '0' }),
+    ]);
     try {
+      expect(worker).toMatch(words);
       const ready = await fetch(`${mcp.url}/readyz`);
       expect(ready.status).toBe(503);
       expect(await ready.text()).toMatch(words);
@@ -117,5 +116,47 @@ describe('over mutual TLS and with an API key', () => {
     await expect(
       createWorker({ ...stack.workerConfig, temporal }, { logger: pino({ level: 'silent' }) }),
     ).rejects.toThrow(/no namespace 'nowhere'/);
+  });
+});
+
+describe('without the right to use the operator API, as on Temporal Cloud', () => {
+  let closed: GuardedFront;
+  beforeAll(async () => {
+    closed = await startGuardedFront({
+      upstream: inject('temporalAddress'),
+      tls: null,
+      apiKey: null,
+      closed: '/temporal.api.operatorservice.v1.',
+    });
+  });
+  afterAll(async () => {
+    await closed.close();
+  });
+
+  it('the search attributes are found by queries', async () => {
+    const set = await runInProcess(['setup', 'temporal', '--check'], {
+      environment: { TEMPORAL_ADDRESS: closed.address },
+    });
+    expect(set).toMatchObject({ code: 0, stderr: '' });
+    expect(JSON.parse(set.stdout).present).toHaveLength(5);
+  });
+
+  it('those that are missing are named, with what to ask the operator for', async () => {
+    const namespace = `closed-${randomUUID()}`;
+    const set = async (...words: readonly string[]): Promise<Ended> =>
+      await runInProcess(['setup', 'temporal', '--namespace', namespace, ...words], {
+        environment: { TEMPORAL_ADDRESS: closed.address },
+      });
+    const refused = await set('--create-namespace');
+    expect(refused).toMatchObject({ code: 1, stdout: '' });
+    expect(refused.stderr).toMatch(
+      new RegExp(
+        `add no search attributes to namespace '${namespace}', and FermataStatus, .* are missing; ask its operator .*temporal operator search-attribute create --namespace ${namespace} --name FermataStatus --type Keyword`,
+      ),
+    );
+    const checked = await set('--check');
+    expect(checked).toMatchObject({ code: 1 });
+    expect(JSON.parse(checked.stdout)).toMatchObject({ present: [], retentionHours: 72 });
+    expect(JSON.parse(checked.stdout).missing).toHaveLength(5);
   });
 });

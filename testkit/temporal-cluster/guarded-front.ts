@@ -26,6 +26,8 @@ export interface FrontOptions {
   } | null;
   /** The one that is let in; null: nobody is asked for one. */
   readonly apiKey: string | null;
+  /** Calls that nobody may make, by their path, such as `/temporal.api.operatorservice.v1.`; default: none. */
+  readonly closed?: string;
 }
 
 export interface GuardedFront {
@@ -40,6 +42,7 @@ export interface GuardedFront {
 
 const host = '127.0.0.1';
 const unauthenticated = '16';
+const permissionDenied = '7';
 
 export async function startGuardedFront(options: FrontOptions): Promise<GuardedFront> {
   const keysSeen = new Set<string>();
@@ -57,7 +60,9 @@ export async function startGuardedFront(options: FrontOptions): Promise<GuardedF
     stream.on('error', () => undefined);
     const key = headers.authorization ?? '';
     if (key !== '') keysSeen.add(key);
-    if (options.apiKey !== null && key !== `Bearer ${options.apiKey}`) return refuse(stream);
+    if (options.apiKey !== null && key !== `Bearer ${options.apiKey}`) return refuse(stream, unauthenticated);
+    const isClosed = options.closed !== undefined && headers[':path']?.startsWith(options.closed) === true;
+    if (isClosed) return refuse(stream, permissionDenied);
     passed += 1;
     handOn(upstream, stream, headers);
   });
@@ -85,11 +90,11 @@ function serverOf(tls: FrontOptions['tls']): Http2Server | Http2SecureServer {
 }
 
 /** As Temporal Cloud words it. */
-function refuse(stream: ServerHttp2Stream): void {
+function refuse(stream: ServerHttp2Stream, status: string): void {
   const headers = {
     ':status': 200,
     'content-type': 'application/grpc',
-    'grpc-status': unauthenticated,
+    'grpc-status': status,
     'grpc-message': 'Request unauthorized.',
   };
   stream.respond(headers, { endStream: true });
