@@ -106,7 +106,7 @@ export async function createMcpServer(
   };
   const shown = { facts, configuration, meter: metrics, events: config.eventStreams };
   const api = addRunApi(app, { service, logger, telemetry, ...shown });
-  serveProbes(app, service);
+  const noteStop = serveProbes(app, service);
   app.get('/metrics', async (_, reply) => {
     reply.type(metrics.registry.contentType);
     return await metricsText(metrics.registry, telemetry);
@@ -118,6 +118,7 @@ export async function createMcpServer(
   }, config.sessionSweepMs ?? defaultSweepMs);
   sweep.unref();
   const close = async (): Promise<void> => {
+    noteStop();
     clearInterval(sweep);
     await Promise.all([api.drain(), factory.drain()]);
     await endpoint.close();
@@ -185,12 +186,21 @@ function flushingHeaders(raw: ServerResponse): NodeServerResponseLike {
   };
 }
 
-function serveProbes(app: FastifyInstance, service: RunService): void {
+/** @returns what says that it stops: balancers send nobody here any more, while those who wait are answered. */
+function serveProbes(app: FastifyInstance, service: RunService): () => void {
+  let stopping = false;
   app.get('/healthz', () => ({ status: 'ok' }));
   app.get('/readyz', async (_, reply) => {
+    if (stopping) {
+      reply.code(503);
+      return { status: 'stopping' };
+    }
     const fault = await service.temporalFault();
     if (fault === null) return { status: 'ready' };
     reply.code(503);
     return { status: 'not ready', missing: { temporal: fault } };
   });
+  return () => {
+    stopping = true;
+  };
 }
