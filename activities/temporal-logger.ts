@@ -6,7 +6,8 @@ const pinoLevels = { TRACE: 'trace', DEBUG: 'debug', INFO: 'info', WARN: 'warn',
 
 export function temporalLogger(logger: Logger): TemporalLogger {
   const log = (level: LogLevel, message: string, meta?: LogMetadata): void => {
-    logger[pinoLevels[level]](aboutRun(meta ?? {}), message);
+    const about = meta ?? {};
+    logger[pinoLevels[level]](aboutRun(level === 'TRACE' ? withoutPayloads(about) : about), message);
   };
   return {
     log,
@@ -16,6 +17,13 @@ export function temporalLogger(logger: Logger): TemporalLogger {
     warn: (message, meta) => log('WARN', message, meta),
     error: (message, meta) => log('ERROR', message, meta),
   };
+}
+
+/** What may be told at level `trace`, where the SDK's own lines hold the inputs of workflows and activities. */
+const namesOnly = ['sdkComponent', 'taskQueue', 'workflowId', 'runId', 'activityId', 'activityType'] as const;
+
+function withoutPayloads(meta: LogMetadata): LogMetadata {
+  return Object.fromEntries(namesOnly.flatMap((name) => (name in meta ? [[name, meta[name]]] : [])));
 }
 
 /** Lines of a workflow or an activity name its run as all lines of fermata do, and errors are written as such. */

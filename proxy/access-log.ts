@@ -9,7 +9,7 @@ import type { IncomingMessage } from 'node:http';
 import { errorCodes } from '../contracts/error-codes.ts';
 import type { Fault } from './faults.ts';
 import { readOwner } from './identity/identity-headers.ts';
-import { parseRunName } from './identity/scoped-run.ts';
+import { parseRunName, scopedRun } from './identity/scoped-run.ts';
 import type { ProxyContext } from './proxy-context.ts';
 import { emptyRecord, type TurnRecord } from './turn-record.ts';
 
@@ -89,7 +89,11 @@ function describe(record: TurnRecord, request: FastifyRequest, reply: FastifyRep
   const { raw } = reply;
   const { id } = request.params as { id?: string };
   if (id !== undefined) record.runName = parseRunName(id);
-  if (request.grant !== undefined) record.caller = readOwner(request.headers, request.grant).caller;
+  if (request.grant !== undefined) {
+    const owner = readOwner(request.headers, request.grant);
+    record.caller = owner.caller;
+    if (record.runName !== null) record.run = scopedRun(owner, record.runName);
+  }
   if (raw.headersSent) record.status = raw.statusCode;
   if (!raw.writableFinished) {
     record.outcome = 'abandoned';

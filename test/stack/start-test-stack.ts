@@ -6,7 +6,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { pino } from 'pino';
+import { pino, type Logger } from 'pino';
 import { inject } from 'vitest';
 import { connectModern, type ToolClient } from '../../bench/mcp-clients.ts';
 import { startStack, type Stack } from '../../cli/embedded-stack.ts';
@@ -39,6 +39,11 @@ export interface TestStackOptions {
   readonly environment?: Readonly<Record<string, string>>;
   /** Told of what the tool server gets. */
   readonly onToolMessage?: NonNullable<ToolServerOptions['onMessage']>;
+  /** Where its services log to; default: nowhere. */
+  readonly logger?: Logger;
+  /** Headers for the tool server, and further servers. */
+  readonly toolHeaders?: Readonly<Record<string, string>>;
+  readonly moreToolServers?: Readonly<Record<string, unknown>>;
   /** Follow the file of its configuration. */
   readonly fromFile?: boolean;
 }
@@ -66,11 +71,16 @@ export async function startTestStack(options: TestStackOptions = {}): Promise<Te
       engine: 'vllm',
       ...options.replica,
     })),
-    tools: { mcpServers: { web: { url: tools.url } } },
+    tools: {
+      mcpServers: {
+        web: { url: tools.url, headers: options.toolHeaders ?? {} },
+        ...options.moreToolServers,
+      },
+    },
   };
   const file = { path: join(stateDir, 'fermata.yaml'), content };
   await writeFile(file.path, JSON.stringify(content));
-  const logger = pino({ level: 'silent' });
+  const logger = options.logger ?? pino({ level: 'silent' });
   const live = options.fromFile === true ? await openConfig(file.path, { logger }) : null;
   const stack = await startStack({
     settings: parseSettings({

@@ -1,5 +1,5 @@
 /** Dashboard and alert rules against the metrics that the services register. */
-import { Registry } from 'prom-client';
+import type { Registry } from 'prom-client';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { registries } from '../../scripts/reference/metric-tables.ts';
@@ -43,9 +43,9 @@ describe('every query of dashboard and alerts', () => {
       expect(labels).toEqual(expect.arrayContaining(matchers.map(({ label }) => label)));
     }
     const labels = [...selectors.flatMap(({ metric }) => known.get(metric) ?? []), ...ownLabels];
-    expect(labels).toEqual(expect.arrayContaining(grouping));
+    expect(labels).toEqual(expect.arrayContaining([...grouping]));
     // What its legend or its words show must be there after all that was summed up.
-    expect(resultLabels ?? labels).toEqual(expect.arrayContaining(shown));
+    expect(resultLabels ?? labels).toEqual(expect.arrayContaining([...shown]));
   });
 
   it('can fail: a query that is none, a metric and a label that are not there', () => {
@@ -72,7 +72,9 @@ describe('the alert rules', () => {
   });
 
   it('are all that the runbook tells of', () => {
-    const told = [...textOfFile('docs/alerts.md').matchAll(/^### (Fermata\w+)$/gm)].map(([, name]) => name);
+    const told = [...textOfFile('docs/alerts.md').matchAll(/^### (Fermata\w+)$/gm)].map(
+      ([, name = '']) => name,
+    );
     expect(told.toSorted()).toEqual(alerts.map(({ alert }) => alert).toSorted());
   });
 });
