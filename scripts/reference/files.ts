@@ -14,6 +14,7 @@ import {
 import { settingsTable } from '../../contracts/settings-table.ts';
 import { configSchemaText } from './config-schema.ts';
 import { configTables } from './config-tables.ts';
+import { limitTables } from './limit-tables.ts';
 import { markdownTable, withTables } from './markdown-tables.ts';
 import { metricTables } from './metric-tables.ts';
 import { toolTables } from './tool-tables.ts';
@@ -35,6 +36,7 @@ export const referenceFiles: readonly ReferenceFile[] = [
   page('metrics', metricTables),
   page('headers', headerTables),
   page('tools', toolTables),
+  page('limits', limitTables),
 ];
 
 export function absolutePath({ path }: ReferenceFile): string {

@@ -1,0 +1,183 @@
+/** The bounds of the proxy. */
+import { limitsOf, type Limit } from './limit.ts';
+
+export const proxyLimits: readonly Limit[] = [
+  ...limitsOf(
+    'proxy/limits.ts',
+    ['a request body', 'bodyBytes', '413 `body_too_large`', '', 'defaultLimits'],
+    ['a request head', 'headerBytes', '400 `invalid_header`', '', 'defaultLimits'],
+    [
+      'sending a request',
+      'requestTimeoutMs',
+      '400 `invalid_request`, the connection is closed',
+      '',
+      'defaultLimits',
+    ],
+    [
+      'connecting to a replica',
+      'connectTimeoutMs',
+      'it is unreachable: tried elsewhere, or 502 `engine_unreachable`',
+      '',
+      'defaultLimits',
+    ],
+    [
+      'a client that reads nothing',
+      'clientStallMs',
+      'it is cut off and its request at the engine closed',
+      '',
+      'defaultLimits',
+    ],
+    [
+      'turns in flight when told to stop',
+      'drainMs',
+      'they are cut: `draining`',
+      '`FERMATA_DRAIN_SECONDS`',
+      'defaultLimits',
+    ],
+    ['last bytes after that', 'lastBytesMs', 'connections are closed', '', 'defaultLimits'],
+    [
+      'an unanswered ping of the link, one scheduler',
+      'linkPingMs',
+      'the link counts as lost; turns are held',
+      '',
+      'defaultLimits',
+    ],
+    [
+      'an unanswered ping of the link, several schedulers',
+      'linkPingOfSeveralMs',
+      'the next scheduler is asked',
+      '',
+      'defaultLimits',
+    ],
+    ['a scheduler that does not answer, of one', 'linkOpenMs', 'it is asked again', '', 'defaultLimits'],
+    [
+      'a scheduler that does not answer, of several',
+      'linkOpenOfSeveralMs',
+      'the next one is asked',
+      '',
+      'defaultLimits',
+    ],
+    ['held turns', 'heldTurns', '503 `overloaded`, with Retry-After', '', 'defaultLimits'],
+    ['live runs that are remembered', 'liveRuns', 'the longest idle is forgotten', '', 'defaultLimits'],
+    [
+      'conversations and tool calls that are remembered',
+      'rememberedKeys',
+      'the oldest is forgotten; its next turn, without a header, begins a run',
+      '',
+      'defaultLimits',
+    ],
+    [
+      'callers whose rates are counted',
+      'limitedCallers',
+      'the longest idle begins anew',
+      '',
+      'defaultLimits',
+    ],
+    ['waiting for Redis', 'redisAnswerMs', 'this proxy counts alone', '', 'defaultLimits'],
+    ['runs and conversations without activity', 'forgetAfterMs', 'they are forgotten', '', 'defaultLimits'],
+    [
+      'tries of a turn that meets a full engine (503)',
+      'queueFullRetries',
+      'the client sees the 503',
+      '',
+      'defaultLimits',
+    ],
+    [
+      'waiting before such a try, as the engine asks',
+      'queueFullMaxDelayMs',
+      'it is tried then, whatever the engine asks',
+      '',
+      'defaultLimits',
+    ],
+  ),
+  ...limitsOf(
+    'proxy/link/link-client.ts',
+    ['between two tries to link, one scheduler', 'retryEveryMs', 'tried again; turns are held'],
+    [
+      'between two rounds of several schedulers',
+      'nextRoundMs',
+      'all are tried again; after 30 rounds every second',
+    ],
+    [
+      'ends of runs that are kept while there is no link',
+      'maxPendingEnds',
+      'the oldest is dropped; the scheduler forgets that run when it is idle',
+    ],
+  ),
+  ...limitsOf(
+    'proxy/link/web-socket-carrier.ts',
+    ['a message of the scheduler', 'maxMessageBytes', 'the link is closed and opened anew'],
+    ['closing a link', 'closeTimeoutMs', 'it is cut'],
+  ),
+  ...limitsOf('proxy/routes.ts', [
+    'a request before the pool is known',
+    'poolWaitMs',
+    '503 `unavailable`, with Retry-After',
+  ]),
+  ...limitsOf(
+    'proxy/identity/conversation.ts',
+    ['blocks of a conversation that place a turn', 'maxBlocks', 'later ones do not count'],
+    ['tool calls by which a conversation is found again', 'maxToolIds', 'later ones do not count'],
+    ['answers by which it is found again', 'maxAnswered', 'older ones do not count'],
+  ),
+  ...limitsOf('proxy/identity/run-keys.ts', [
+    'keys that one run is known by',
+    'maxKeysOfRun',
+    'the oldest is forgotten',
+  ]),
+  ...limitsOf('proxy/identity/scoped-run.ts', [
+    'a run id with its caller, in characters',
+    'maxRunIdLength',
+    'it is kept as a hash',
+  ]),
+  ...limitsOf('proxy/reply/dialect-body-reader.ts', [
+    'a reply, not streamed, that is read for its usage',
+    'maxBodyBytes',
+    'it passes unread; its usage is estimated',
+  ]),
+  ...limitsOf('proxy/reply/event-reader.ts', [
+    'an event of a stream that is read for its usage',
+    'maxEventLength',
+    'it passes unread',
+  ]),
+  ...limitsOf('proxy/reply/usage-reader.ts', [
+    'places in a reply that may be its usage',
+    'maxTries',
+    'the reply passes; its usage is estimated',
+  ]),
+  ...limitsOf('proxy/reply/usage-withholder.ts', [
+    'what is held back to take out a usage that nobody asked for',
+    'maxHeldBytes',
+    'it passes as it came',
+  ]),
+  ...limitsOf('proxy/gathered-reply.ts', [
+    'a reply that is translated as a whole',
+    'maxGatheredBytes',
+    'the turn is cut',
+  ]),
+  ...limitsOf(
+    'proxy/forward/relay.ts',
+    [
+      'a refusal that is kept back while the turn may be tried elsewhere',
+      'maxKeptBytes',
+      'it goes to the client, and the turn is not tried elsewhere',
+    ],
+    ['an error of an engine that is looked into', 'maxErrorBytes', 'the rest passes unread'],
+  ),
+  ...limitsOf('proxy/rate-limits/shared-budgets.ts', [
+    'questions that wait for Redis',
+    'maxWaiting',
+    'this proxy counts alone',
+  ]),
+  ...limitsOf('proxy/rate-limits/budget.ts', [
+    'use of a limit, in minutes of it',
+    'maxUsedMinutes',
+    'more does not count, so nobody is shut out for longer',
+  ]),
+  ...limitsOf(
+    'proxy/apis/count-tokens.ts',
+    ['counting tokens at the engines, at once', 'maxAtOnce', '503 `overloaded`'],
+    ['a question for a count without an answer', 'maxIdleMs', '504 `engine_idle`'],
+  ),
+  ...limitsOf('proxy/refusal-fault.ts', ['names listed in a refusal', 'maxNamed', 'the rest is counted']),
+];
