@@ -32,6 +32,7 @@ export async function up(options: UpOptions, environment: Environment): Promise<
   const startedAtMs = performance.now();
   const settings = parseSettings(environment);
   refuseVersion(settings);
+  refuseLease(settings, options.separate);
   const logger = openLog(join(makeStateDir(settings.stateDir), 'logs', 'fermata.log'), settings.logLevel);
   // Faults of the files are told before anything is started.
   const live =
@@ -72,6 +73,14 @@ function refuseVersion({ deployment }: Settings): void {
   if (deployment === null) return;
   throw new SetupFault(
     `FERMATA_DEPLOYMENT: got '${deployment.name}', but the embedded stack has one worker and no version; unset FERMATA_DEPLOYMENT and FERMATA_BUILD_ID, or start workers of their own (docs/deploys.md)`,
+  );
+}
+
+/** It would be ignored: a scheduler within the stack is the only one. */
+function refuseLease({ schedulerLease }: Settings, separate: boolean): void {
+  if (schedulerLease === null || separate) return;
+  throw new SetupFault(
+    'FERMATA_SCHEDULER_LEASE: is set, but the embedded stack has one scheduler and no standby; unset it, or start schedulers of their own (docs/guides/high-availability.md)',
   );
 }
 

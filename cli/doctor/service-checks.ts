@@ -73,15 +73,25 @@ async function checkService(service: Service): Promise<Checked & { readonly runn
   }
   const ready = await askHttp(`${url}/readyz`);
   const clocks = ready.skewMs === null ? [] : [{ whose: name, skewMs: ready.skewMs }];
-  const finding =
-    ready.status === 200
-      ? ok(name, `runs at ${url}, ready`)
-      : fault(
-          name,
-          `runs at ${url}, but is not ready: ${ready.text.slice(0, 500)}`,
-          'mend what it misses; its log says more',
-        );
-  return { running: name, findings: [finding], clocks };
+  return { running: name, findings: [readinessFinding(name, url, ready)], clocks };
+}
+
+const standbySchema = z.object({ reasons: z.array(z.string()) });
+
+function readinessFinding(
+  name: ServiceName,
+  url: string,
+  ready: Awaited<ReturnType<typeof askHttp>>,
+): Finding {
+  if (ready.status === 200) return ok(name, `runs at ${url}, ready`);
+  const told = standbySchema.safeParse(parseJson(ready.text));
+  // Not being ready is what a standby is for.
+  const standby = told.success
+    ? told.data.reasons.find((reason) => /^standby of \S+$/.test(reason))
+    : undefined;
+  if (standby !== undefined) return ok(name, `runs at ${url}, ${standby}`);
+  const says = `runs at ${url}, but is not ready: ${ready.text.slice(0, 500)}`;
+  return fault(name, says, 'mend what it misses; its log says more');
 }
 
 async function isFree({ host, port }: Service): Promise<boolean> {

@@ -55,6 +55,11 @@ it.each([
     'fermata scheduler cannot start: fermata.yaml: line 1, column 1: pool: must name at least one replica\n',
   ],
   ['pool: []', { FERMATA_SCHEDULER_PORT: 'x' }, 'FERMATA_SCHEDULER_PORT'],
+  [
+    'pool: [{id: a, url: "http://127.0.0.1:9"}]',
+    { FERMATA_SCHEDULER_LEASE: 'file:fermata.yaml' },
+    'FERMATA_SCHEDULER_LEASE: file:fermata.yaml cannot be used (there is something else than a folder)',
+  ],
 ] as const)('with the file %j and %j does not start and says why', async (config, environment, words) => {
   const { code, errors } = await (await start(config, environment)).exited;
   expect(code).toBe(1);

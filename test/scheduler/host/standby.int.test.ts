@@ -9,7 +9,10 @@ import type { ResyncRun } from '../../../contracts/link-protocol.ts';
 import { createScheduler, type Scheduler } from '../../../scheduler/host/create-scheduler.ts';
 import { openFileLease } from '../../../scheduler/host/lease/file-lease.ts';
 import type { LeaseStore } from '../../../scheduler/host/lease/lease-store.ts';
+import { openKubernetesAccess } from '../../../scheduler/host/lease/kubernetes-access.ts';
+import { openKubernetesLease } from '../../../scheduler/host/lease/kubernetes-lease.ts';
 import { leaseTimes, type LeaseTimes } from '../../../scheduler/host/lease/lease-times.ts';
+import { startKubernetesApi } from './lease/kubernetes-api.ts';
 import { closeAfterTest, engine, proxy, settings, statusBecomes, statusOf } from './stand.ts';
 
 /** Nobody's lease lapses during a test that goes by these. */
@@ -23,6 +26,12 @@ const brisk: LeaseTimes = {
   retryMs: 10,
   answerWithinMs: 200,
 };
+
+/** Soon given up when nothing answers, and not for being slow. */
+const steady: LeaseTimes = { ...brisk, durationMs: 4_000, heldForMs: 3_000, answerWithinMs: 500 };
+
+/** Requests over TLS take a while on a busy machine. */
+const slower: LeaseTimes = { ...leaseTimes, renewEveryMs: 200 };
 
 async function makeFolder(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'fermata-standby-'));
@@ -153,8 +162,9 @@ describe('a scheduler that stands by', () => {
 describe('an active scheduler', () => {
   it('whose lease does not answer closes its links and admits nothing more, and is active again later', async () => {
     const { start, folder } = await stand();
+    await giveBack(folder, 0);
     const lease = await hangable(folder);
-    const active = await start(brisk, lease);
+    const active = await start(steady, lease);
     await becomes(active, 'active');
     const link = await proxy(active.url, 'p1', { runs: [resting('r1')] });
     lease.hang = true;
@@ -192,6 +202,30 @@ describe('an active scheduler', () => {
       .not.toBeNull();
     await link.closed;
     expect((await statusOf(active.url)).lease).toMatchObject({ role: 'standby', holder: 'thief' });
+  });
+});
+
+describe('schedulers with a lease of Kubernetes', () => {
+  it('are active one at a time, and not while the API server cannot say who', async () => {
+    const { start } = await stand();
+    const api = await startKubernetesApi();
+    closeAfterTest(() => api.close());
+    const startOne = async (): Promise<Scheduler> => {
+      const access = await openKubernetesAccess(api.environment, api.accountFolder);
+      return await start(slower, await openKubernetesLease(access, { namespace: null, name: 'fermata' }));
+    };
+    const both = [await startOne(), await startOne()];
+    const roles = async (): Promise<string[]> => (await Promise.all(both.map(roleOf))).toSorted();
+    await expect.poll(roles, { timeout: 30_000 }).toEqual(['active', 'standby']);
+    const holderOf = async (): Promise<boolean> => {
+      const holder = api.leases.get('agents/fermata')?.spec?.holderIdentity;
+      return (await statusOf(both[0]?.url ?? '')).lease?.holder === holder;
+    };
+    await expect.poll(holderOf, { timeout: 30_000 }).toBe(true);
+    api.fault = { status: 500, message: 'etcd is away' };
+    await expect.poll(roles, { timeout: 30_000 }).toEqual(['standby', 'standby']);
+    api.fault = null;
+    await expect.poll(roles, { timeout: 30_000 }).toEqual(['active', 'standby']);
   });
 });
 
