@@ -4,11 +4,13 @@
  */
 import { errorCodes } from '../contracts/error-codes.ts';
 
-export type RefusalCode = 'unauthorized' | 'forbidden';
+export type RefusalCode = 'unauthorized' | 'forbidden' | 'cross_site';
 
 export const refusalWords: Readonly<Record<RefusalCode, string>> = {
   unauthorized: 'no token that is known here; send one as Authorization: Bearer TOKEN',
   forbidden: 'this token may not do that; use one that is marked admin',
+  cross_site:
+    'a web page of another site asks, and no token says that it may; set FERMATA_TOKEN and send it, or ask from a program',
 };
 
 /** What every 401 says beside its body (RFC 6750, 3). */

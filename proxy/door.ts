@@ -5,6 +5,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Access } from '../auth/access.ts';
 import type { Admitted } from '../auth/grant.ts';
+import { isForeignPage } from '../auth/foreign-page.ts';
 import { challenge, refusalWords } from '../auth/refusal.ts';
 import { Fault } from './faults.ts';
 
@@ -22,6 +23,9 @@ export function addDoor(app: FastifyInstance, access: Access): void {
   app.addHook('onRequest', async (request, reply) => {
     if (!isGuarded(request)) return;
     const grant = access.authenticate(request.headers, true);
+    if (grant.kind === 'open' && isForeignPage(request.headers, request.socket.localAddress)) {
+      throw new Fault('cross_site', refusalWords.cross_site);
+    }
     if (grant.kind !== 'denied') {
       request.grant = grant;
       return;

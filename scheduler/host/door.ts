@@ -2,14 +2,15 @@
  * The scheduler's door: what it shows and the link that steers it are for the services and for admins.
  * Only its health and its metrics are open.
  */
-import { STATUS_CODES, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
+import { STATUS_CODES, type IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import type { Access } from '../../auth/access.ts';
 import { errorCodes } from '../../contracts/error-codes.ts';
+import { isForeignPage } from '../../auth/foreign-page.ts';
 import { isAdmin } from '../../auth/grant.ts';
-import { refusalReply, type RefusalCode, type RefusalReply } from '../../auth/refusal.ts';
+import { refusalReply, refusalWords, type RefusalCode, type RefusalReply } from '../../auth/refusal.ts';
 
 const openRoutes: ReadonlySet<string> = new Set(['/metrics', '/healthz', '/readyz']);
 
@@ -18,17 +19,20 @@ export function addDoor(app: FastifyInstance, access: Access): void {
     const route = request.routeOptions.url;
     // What is no route tells nothing; those that are, are known by what was found, not by how it was written.
     if (route === undefined || openRoutes.has(route)) return;
-    const refusal = refusalFor(access, request.headers);
+    const refusal = refusalFor(access, request);
     if (refusal === null) return;
     const { status, headers, body } = refusalReply(refusal);
     await reply.code(status).headers(headers).send(body);
   });
 }
 
+type Asking = Pick<IncomingMessage, 'headers' | 'socket'>;
+
 /** null: let in. */
-function refusalFor(access: Access, headers: IncomingHttpHeaders): RefusalCode | null {
+function refusalFor(access: Access, { headers, socket }: Asking): RefusalCode | null {
   const grant = access.authenticate(headers);
   if (grant.kind === 'denied') return 'unauthorized';
+  if (grant.kind === 'open' && isForeignPage(headers, socket.localAddress)) return 'cross_site';
   return isAdmin(grant) ? null : 'forbidden';
 }
 
@@ -49,7 +53,7 @@ export function mayUpgrade(
     socket.end('HTTP/1.1 404 Not Found\r\nConnection: close\r\n\r\n');
     return false;
   }
-  const refusal = refusalFor(access, request.headers);
+  const refusal = refusalFor(access, request);
   const closed = refusal === null ? closedBecause() : null;
   if (closed !== null) {
     answerUpgrade(socket, unavailableReply(closed));
@@ -57,7 +61,7 @@ export function mayUpgrade(
   }
   if (refusal === null) return true;
   const from = request.socket.remoteAddress;
-  logger.warn({ from, refusal }, 'a link was refused: FERMATA_TOKEN of the proxy is not the one set here');
+  logger.warn({ from, refusal }, `a link was refused: ${refusalWords[refusal]}`);
   answerUpgrade(socket, refusalReply(refusal));
   return false;
 }
