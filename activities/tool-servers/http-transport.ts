@@ -14,6 +14,7 @@ import {
 } from '@modelcontextprotocol/client';
 import { Agent } from 'undici';
 import { traceparentName } from '../../contracts/trace-context.ts';
+import { AbortScope } from '../abort-scope.ts';
 import { boundedFetch } from './bounded-fetch.ts';
 
 const connectTimeoutMs = 10_000;
@@ -86,14 +87,17 @@ function createRequests(transport: Transport): Requests {
       const abort = new AbortController();
       waiting.set(id, abort);
       const { requestSignal } = options;
-      const signal = requestSignal ? AbortSignal.any([abort.signal, requestSignal]) : abort.signal;
+      const scope = new AbortScope(abort.signal, ...(requestSignal === undefined ? [] : [requestSignal]));
+      const { signal } = scope;
       await new Promise<void>((resolve, reject) => {
         const fail = (error: unknown): void => {
+          scope.end();
           waiting.delete(id);
           reject(error instanceof Error ? error : new Error(String(error)));
         };
         signal.addEventListener('abort', () => waiting.delete(id), { once: true });
         const onRequestStreamEnd = (): void => {
+          scope.end();
           options.onRequestStreamEnd?.();
           if (waiting.has(id)) fail(new SdkError(SdkErrorCode.ConnectionClosed, 'its answer broke off'));
           resolve();

@@ -3,6 +3,7 @@
  * resets and one in all. At either the server is told to stop.
  */
 import type { Client, RequestOptions } from '@modelcontextprotocol/client';
+import { AbortScope } from '../abort-scope.ts';
 import { ToolServerError } from './call-failure.ts';
 import { walkPages } from './list-pages.ts';
 import { readTool, toolPageSchema, type ServerTool } from './read-tools.ts';
@@ -30,9 +31,10 @@ export async function boundedRequest<T>(
 ): Promise<T> {
   const total = new AbortController();
   const timer = setTimeout(() => total.abort(), limits.totalTimeoutMs);
+  const scope = new AbortScope(signal, total.signal);
   try {
     return await request({
-      signal: AbortSignal.any([signal, total.signal]),
+      signal: scope.signal,
       timeout: limits.idleTimeoutMs,
       resetTimeoutOnProgress: true,
       // Without a listener no progress token is sent, and the server could not show that it lives.
@@ -47,6 +49,7 @@ export async function boundedRequest<T>(
     );
   } finally {
     clearTimeout(timer);
+    scope.end();
   }
 }
 
