@@ -64,6 +64,8 @@ export interface Observations {
   readonly kills: readonly Kill[];
   readonly clientCalls: readonly ClientCall[];
   readonly runs: readonly ObservedRun[];
+  /** Runs whose first turn offered the model no tools: a tool server that does not answer in time is left out. */
+  readonly withoutTools: readonly string[];
 }
 
 /** A turn that an engine was asked for; what asks no run of {@link ObservedRun} is told apart by its task. */
@@ -85,6 +87,8 @@ export class Recorder {
   /** Number of the last record taken, by engine. */
   readonly #taken: number[] = [];
   readonly #calls = new Map<number, ToolCallSeen>();
+  /** Numbers of runs. */
+  readonly #withoutTools = new Set<number>();
   #lastLine: CallLine | null = null;
 
   constructor(sources: Sources) {
@@ -117,10 +121,11 @@ export class Recorder {
   #takeRequest(record: RequestRecord): void {
     const parsed = bodySchema.safeParse(record.body);
     if (!parsed.success) return;
-    const { messages } = parsed.data;
+    const { messages, tools = [] } = parsed.data;
     const task = messages.find(({ role }) => role === 'user')?.content;
     const index = typeof task === 'string' ? indexOfTask(task) : null;
     const replies = messages.filter(({ role }) => role === 'assistant').length;
+    if (index !== null && tools.length === 0 && replies === 0) this.#withoutTools.add(index);
     if (index !== null) this.#turns.push({ record, index, turn: replies + 1 });
     else if (typeof task === 'string') this.#sources.others?.(task, replies + 1);
     record.body = null;
@@ -154,6 +159,7 @@ export class Recorder {
       kills: this.kills,
       clientCalls: this.clientCalls,
       runs: this.runs,
+      withoutTools: [...this.#withoutTools].map((index) => this.#handleOf(index)),
     };
   }
 
@@ -165,4 +171,5 @@ export class Recorder {
 
 const bodySchema = z.looseObject({
   messages: z.array(z.looseObject({ role: z.string(), content: z.unknown() })),
+  tools: z.array(z.unknown()).optional(),
 });

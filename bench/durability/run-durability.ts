@@ -68,7 +68,8 @@ async function measure(site: Site, options: DurabilityOptions): Promise<0 | 1> {
   );
   for (const line of [...runsTable(seen), '', ...aftermathTable(aftermath), '', ...countLines(verdict)])
     print(line);
-  for (const line of [...verdict.lost, ...verdict.unsettled].slice(0, 20)) print(`  ${line}`);
+  for (const line of [...verdict.lost, ...verdict.toolsLeftOut, ...verdict.unsettled].slice(0, 20))
+    print(`  ${line}`);
   const stops = slowestStops(seen, options.only ?? 'worker', slowestShown);
   await keepHistories(
     site.temporalAddress,

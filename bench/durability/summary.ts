@@ -22,7 +22,7 @@ export function durabilityBars(
     ...(only === null
       ? [bar('kills of the part with the fewest', fewest, '>=', leastKills(plannedKills))]
       : []),
-    bar('runs lost', verdict.lost.length, '=', 0),
+    bar('runs lost', verdict.lost.length + verdict.toolsLeftOut.length, '=', 0),
     bar('turns doubled in transcripts', verdict.turnsDoubled, '=', 0),
     bar('tool calls doubled', verdict.callsDoubled + verdict.effectsDoubled, '=', 0),
     bar('handles that did not settle', verdict.unsettled.length, '=', 0),

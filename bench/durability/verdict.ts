@@ -21,6 +21,11 @@ export type Transcripts = ReadonlyMap<string, readonly TranscriptMessage[]>;
 export interface Verdict {
   /** Ended otherwise than with the scripted answer, after the scripted turns and calls. */
   readonly lost: readonly string[];
+  /**
+   * Went through to their answer without the tools of their script: the tool server had not answered within 5 s
+   * when they began, and was left out with a warning. None of the lost.
+   */
+  readonly toolsLeftOut: readonly string[];
   readonly unsettled: readonly string[];
   /** Turns that stand twice in a transcript. */
   readonly turnsDoubled: number;
@@ -44,8 +49,13 @@ export function judge(seen: Observations, transcripts: Transcripts): Verdict {
   const keyOf = (call: { run: string; callId: string }): string => `${call.run}:${call.callId}`;
   const turnsAsked = seen.turns.map(({ run, turn }) => `${run}:${turn}`);
   const ended = seen.runs.filter((run) => run.endMs !== null);
+  const losses = ended.flatMap((run) => {
+    const loss = lossOf(run, transcripts);
+    return loss === null ? [] : [{ loss, toolsLeftOut: hadNoTools(run, seen.withoutTools) }];
+  });
   return {
-    lost: ended.flatMap((run) => lossOf(run, transcripts) ?? []),
+    lost: losses.filter((one) => !one.toolsLeftOut).map(({ loss }) => loss),
+    toolsLeftOut: losses.filter((one) => one.toolsLeftOut).map(({ loss }) => loss),
     unsettled: seen.runs
       .filter((run) => run.endMs === null)
       .map((run) => `${run.handle ?? `run ${run.plan.index}, which has no handle`} (${run.plan.kind})`),
@@ -72,6 +82,11 @@ export function isUnknownOutcome({ role, content }: TranscriptMessage): boolean 
     typeof content === 'string' &&
     content.startsWith('Error: the outcome of this call is unknown')
   );
+}
+
+/** It ended as it had to, but for the calls that it could not make. */
+function hadNoTools({ handle, status, plan, result }: ObservedRun, withoutTools: readonly string[]): boolean {
+  return withoutTools.includes(handle ?? '') && status === 'Completed' && result === plan.answer;
 }
 
 function lossOf(run: ObservedRun, transcripts: Transcripts): string | null {

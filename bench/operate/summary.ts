@@ -55,6 +55,7 @@ export function operateBars(plan: OperatePlan, found: OperateFound): readonly Ba
     bar('operate kills', found.kills.length, '=', plannedKills(plan)),
     bar('operate processes stopped in order and replaced', Math.min(stopped.length, restarts), '=', restarts),
     bar('operate runs lost', verdict.lost.length + verdict.unsettled.length, '=', 0),
+    bar('operate runs begun without tools %', (100 * verdict.toolsLeftOut.length) / found.runs, '<=', 1),
     bar('operate turns lost of own-loop agents', agents.lost, '=', 0),
     bar('operate turns doubled', verdict.turnsDoubled + agents.doubled.length, '=', 0),
     bar('operate tool calls doubled', verdict.callsDoubled + verdict.effectsDoubled, '=', 0),
@@ -129,7 +130,7 @@ export function operateText(found: OperateFound): string {
     `requests that met nobody at all and waited: ${agents.nobodyThere} of agents, ${mcp.nobodyThere} of MCP clients`,
     `workflows ended: ${endedOnBuild.first} on the first build, ${endedOnBuild.second} on the second`,
     ...memberKinds.flatMap((kind) => endsOf(kind, lives).stoppedBadly),
-    ...[...verdict.lost, ...verdict.unsettled, ...agents.losses, ...agents.doubled]
+    ...[...verdict.lost, ...verdict.toolsLeftOut, ...verdict.unsettled, ...agents.losses, ...agents.doubled]
       .slice(0, 20)
       .map((line) => `  ${line}`),
     ...inexcusable

@@ -73,5 +73,5 @@ export const killAt = (part: Kill['part'], atMs: number, backMs: number | null =
 });
 
 export function seen(from: Partial<Observations>): Observations {
-  return { turns: [], calls: [], kills: [], clientCalls: [], runs: [], ...from };
+  return { turns: [], calls: [], kills: [], clientCalls: [], runs: [], withoutTools: [], ...from };
 }

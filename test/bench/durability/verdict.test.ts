@@ -28,6 +28,16 @@ describe('the verdict on runs under kills', () => {
     expect(judgeWith(transcriptOf(run), { turns })).toMatchObject({ ...clean, turnsAskedAgain: 1, turns: 2 });
   });
 
+  it('tells apart a run that began without tools, when it ended with its answer all the same', () => {
+    const transcript = [transcriptOf(run)[0], transcriptOf(run).at(-1)].flatMap((message) => message ?? []);
+    expect(judgeWith(transcript).lost).toHaveLength(1);
+    const verdict = judgeWith(transcript, { withoutTools: [handle] });
+    expect(verdict).toMatchObject(clean);
+    expect(verdict.toolsLeftOut).toHaveLength(1);
+    const failed = seen({ runs: [{ ...run, status: 'Failed' }], withoutTools: [handle] });
+    expect(judge(failed, new Map([[handle, transcript]]))).toMatchObject({ toolsLeftOut: [] });
+  });
+
   it('counts a call that was made twice under one key', () => {
     const calls = callsOf(run);
     expect(judgeWith(transcriptOf(run), { calls: [...calls, ...calls.slice(1, 2)] }).callsDoubled).toBe(1);

@@ -57,6 +57,7 @@ const good: SoakFound = {
   files: filesOf(['config.yaml', 'lease-8'], 1_000),
   verdict: {
     lost: [],
+    toolsLeftOut: [],
     unsettled: [],
     turnsDoubled: 0,
     callsDoubled: 0,
@@ -90,6 +91,10 @@ describe('the bars of the soak', () => {
     ['soak turns doubled', { agents: { ...good.agents, doubled: ['1-1:2'] } }],
     ['soak runs lost', { verdict: { ...good.verdict, lost: ['run_x'] } }],
     ['soak runs lost', { verdict: { ...good.verdict, unsettled: ['run_x'] } }],
+    [
+      'soak runs begun without tools %',
+      { verdict: { ...good.verdict, toolsLeftOut: Array.from({ length: 30 }, String) } },
+    ],
     ['soak turns doubled', { verdict: { ...good.verdict, turnsDoubled: 1 } }],
     ['soak tool calls doubled', { verdict: { ...good.verdict, callsDoubled: 1 } }],
     ['soak turns and calls left in hand', { left: ['proxy-1: 1 turns held'] }],
