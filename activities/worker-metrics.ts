@@ -41,25 +41,12 @@ export function createWorkerMetrics(configFaulty: () => boolean = () => false, s
     labelNames: ['server', 'outcome'],
     registers,
   });
-  const activitySlots = new Gauge({
-    name: 'fermata_worker_activity_slots',
-    help: 'Activities that may run at once.',
-    registers,
-  });
-  activitySlots.set(slots);
   const polling = new Gauge({
     name: 'fermata_worker_polling',
     help: '1 while the worker asks Temporal for work.',
     registers,
   });
-  const configFault: Gauge = new Gauge({
-    name: 'fermata_worker_config_fault',
-    help: '1 while the configuration file cannot be used and the one from before stays in force.',
-    registers,
-    collect() {
-      configFault.set(configFaulty() ? 1 : 0);
-    },
-  });
+  addWorkerFacts(registers, configFaulty, slots);
   return {
     registry,
     setPolling: (value) => polling.set(value ? 1 : 0),
@@ -85,6 +72,24 @@ export function createWorkerMetrics(configFaulty: () => boolean = () => false, s
       },
     }),
   };
+}
+
+/** What does not go by activities. */
+function addWorkerFacts(registers: Registry[], configFaulty: () => boolean, slots: number): void {
+  const activitySlots = new Gauge({
+    name: 'fermata_worker_activity_slots',
+    help: 'Activities that may run at once.',
+    registers,
+  });
+  activitySlots.set(slots);
+  const configFault: Gauge = new Gauge({
+    name: 'fermata_worker_config_fault',
+    help: '1 while the configuration file cannot be used and the one from before stays in force.',
+    registers,
+    collect() {
+      configFault.set(configFaulty() ? 1 : 0);
+    },
+  });
 }
 
 function outcomeOf(input: unknown, result: unknown): { server: string; outcome: string } {

@@ -4,11 +4,12 @@ import { createWorker, type WorkerConfig } from '../activities/create-worker.ts'
 import type { WorkflowBundle } from '../activities/kept-bundle.ts';
 import { createAccess, withServiceToken } from '../auth/access.ts';
 import type { LiveConfig } from '../config/live-config.ts';
+import type { ConfigFile } from '../contracts/config-file.ts';
 import type { Settings } from '../contracts/settings.ts';
 import { createMcpServer, type McpServerConfig } from '../mcp-server/create-mcp-server.ts';
 import { ownPage } from '../mcp-server/page/own-page.ts';
 import { createProxy, type ProxyConfig } from '../proxy/create-proxy.ts';
-import { createScheduler, type Scheduler } from '../scheduler/host/create-scheduler.ts';
+import { createScheduler, type Scheduler, type SchedulerConfig } from '../scheduler/host/create-scheduler.ts';
 import { openTelemetry } from '../telemetry/open-telemetry.ts';
 import type { Telemetry } from '../telemetry/telemetry.ts';
 import type { TemporalSettings } from '../temporal/temporal-settings.ts';
@@ -44,7 +45,6 @@ export interface RunningServices {
 
 export async function startServices(options: ServicesOptions): Promise<RunningServices> {
   const { settings, live, environment } = options;
-  const { host, ports } = settings;
   const config = live.current();
   const logger = (service: string): Logger => options.logger.child({ service });
   const running: Closable[] = [];
@@ -53,61 +53,60 @@ export async function startServices(options: ServicesOptions): Promise<RunningSe
     running.push(service);
     return service;
   };
-  const telemetryOf = async (service: string): Promise<Telemetry | null> => {
-    const telemetry = await openTelemetry(environment, `fermata-${service}`, { logger: logger(service) });
-    return telemetry === null ? null : keep(telemetry);
+  /** What each service is given of its own. */
+  const depsOf = async (service: string): Promise<{ logger: Logger; telemetry: Telemetry | null }> => {
+    const own = { logger: logger(service) };
+    const telemetry = await openTelemetry(environment, `fermata-${service}`, own);
+    return { ...own, telemetry: telemetry === null ? null : keep(telemetry) };
   };
   try {
     const access = await createAccess(withServiceToken(settings), { logger: logger('auth') });
     keep({ close: async () => access.close() });
     const scheduler = keep(
-      await createScheduler(
-        { host, port: ports.scheduler, pool: config.pool, policy: config.policy, callers: config.callers },
-        { logger: logger('scheduler'), environment, access, configStatus: () => live.status() },
-      ),
+      await createScheduler(schedulerConfig(settings, config), {
+        logger: logger('scheduler'),
+        environment,
+        access,
+        configStatus: () => live.status(),
+      }),
     );
     const proxy = keep(
       await createProxy(proxyConfig(settings, scheduler), {
-        logger: logger('proxy'),
+        ...(await depsOf('proxy')),
         environment,
         access,
-        telemetry: await telemetryOf('proxy'),
       }),
     );
     const toolServers = config.tools.mcpServers;
     const worker = keep(
       await createWorker(
         workerConfig(options, { proxyUrl: proxy.url, token: access.serviceToken, toolServers }),
-        {
-          logger: logger('worker'),
-          configStatus: () => live.status(),
-          telemetry: await telemetryOf('worker'),
-        },
+        { ...(await depsOf('worker')), configStatus: () => live.status() },
       ),
     );
     const mcpServer = keep(
       await createMcpServer(mcpServerConfig(options, { proxyUrl: proxy.url, schedulerUrl: scheduler.url }), {
-        logger: logger('mcp-server'),
+        ...(await depsOf('mcp-server')),
         access,
         page: ownPage,
         configuration: live,
-        telemetry: await telemetryOf('mcp-server'),
       }),
     );
     live.follow(config, (changed) => {
       scheduler.reconfigure(changed);
       worker.reconfigure(changed.tools.mcpServers);
     });
+    const reload = (): void => {
+      void access.reload();
+      void live.reload();
+    };
     return {
       schedulerUrl: scheduler.url,
       proxyUrl: proxy.url,
       workerUrl: worker.url,
       mcpServerUrl: mcpServer.url,
       children: [],
-      reload: () => {
-        void access.reload();
-        void live.reload();
-      },
+      reload,
       close: async () => {
         // It takes no new turns while the parts in front of it stop; `close` awaits the end of this.
         void proxy.close().catch(() => undefined);
@@ -118,6 +117,10 @@ export async function startServices(options: ServicesOptions): Promise<RunningSe
     await close();
     throw error;
   }
+}
+
+function schedulerConfig({ host, ports }: Settings, { pool, policy, callers }: ConfigFile): SchedulerConfig {
+  return { host, port: ports.scheduler, pool, policy, callers };
 }
 
 function proxyConfig(
