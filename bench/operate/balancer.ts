@@ -1,7 +1,8 @@
 /**
  * The bench's own load balancer, in the client: takes servers in turn, and asks the next one where a server
- * cannot have begun anything: nobody listens there, or it answers that it is stopping. What broke off is not
- * asked again here. Everything that is not an answer is written down.
+ * cannot have begun anything: nobody listens there, or it answers that it is stopping. Such a server is left out
+ * for a second, as common balancers do it, if there is another one. What broke off is not asked again here.
+ * Everything that is not an answer is written down.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 
@@ -25,6 +26,8 @@ export type PassOn = (error: unknown) => 'refused' | 'turned-away' | null;
 
 const keptExchanges = 100_000;
 const pauseMs = 100;
+/** So long a server is left out that could take nothing. */
+const leftOutMs = 1_000;
 /** So long all servers may be away before a request fails. */
 const nobodyLimitMs = 60_000;
 
@@ -32,6 +35,8 @@ export class Balancer {
   readonly #servers: readonly Server[];
   readonly #passOn: PassOn;
   readonly exchanges: Exchange[] = [];
+  /** Until when a server is left out. */
+  readonly #leftOut = new Map<Server, number>();
   #turn = 0;
   #nobody = 0;
 
@@ -49,12 +54,8 @@ export class Balancer {
   async send<T>(ask: (server: Server) => Promise<T>): Promise<T> {
     const giveUpMs = Date.now() + nobodyLimitMs;
     for (;;) {
-      this.#turn += 1;
-      const first = this.#turn;
       let last: unknown = new Error('there is no server');
-      for (let count = 0; count < this.#servers.length; count += 1) {
-        const server = this.#servers[(first + count) % this.#servers.length];
-        if (server === undefined) break;
+      for (const server of this.#inTurn()) {
         const startMs = Date.now();
         try {
           return await ask(server);
@@ -69,12 +70,22 @@ export class Balancer {
             why: wordsOf(error),
           });
           if (passed === null) throw error;
+          this.#leftOut.set(server, Date.now() + leftOutMs);
         }
       }
       this.#nobody += 1;
       if (Date.now() > giveUpMs) throw last;
       await sleep(pauseMs);
     }
+  }
+
+  /** Those that are left out come last: should no other take the request, they are asked all the same. */
+  #inTurn(): readonly Server[] {
+    this.#turn += 1;
+    const first = this.#turn % this.#servers.length;
+    const turned = [...this.#servers.slice(first), ...this.#servers.slice(0, first)];
+    const isOut = (server: Server): boolean => (this.#leftOut.get(server) ?? 0) > Date.now();
+    return [...turned.filter((server) => !isOut(server)), ...turned.filter(isOut)];
   }
 
   /** Beyond 100,000 nothing more is kept; so many failures are a verdict by themselves. */
