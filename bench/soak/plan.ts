@@ -14,6 +14,8 @@ export interface SoakPlan {
   readonly counts: Readonly<Record<MemberKind, number>>;
   /** Milliseconds between a part's return and the next one's end. */
   readonly restartGapMs: number;
+  /** However fast the turns go, so many restarts there are. */
+  readonly fewestRestarts: number;
   /** false: they live too short for it to mean anything. */
   readonly measuresMemory: boolean;
   readonly sampleEveryMs: number;
@@ -31,6 +33,7 @@ const full: SoakPlan = {
   shape: { fewestTurns: 3, mostTurns: 9, slowestToolMs: 10 },
   counts,
   restartGapMs: 2_000,
+  fewestRestarts: 24,
   measuresMemory: true,
   sampleEveryMs: 4_000,
 };
@@ -42,6 +45,7 @@ export function planOf(quick: boolean): SoakPlan {
     turns: 3_000,
     clients: 12,
     restartGapMs: 500,
+    fewestRestarts: 4,
     measuresMemory: false,
     sampleEveryMs: 500,
   };
@@ -64,6 +68,9 @@ export const limits = {
 export function quarterOf(since: number, turns: number): number {
   return Math.min(4, 2 + Math.floor((4 * since) / turns));
 }
+
+/** So many samples there are at least, however fast the turns go. */
+export const fewestSamples = 30;
 
 /** Turns of the last three quarters. */
 export function measuredTurns({ turns }: SoakPlan): number {

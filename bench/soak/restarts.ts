@@ -10,6 +10,8 @@ export interface Restarts {
   settle(): Promise<readonly Member[]>;
   /** How often a part has come back. */
   readonly count: () => number;
+  /** @throws what kept a part from coming back. */
+  check(): void;
   /** Resolves when the part that is away is back. @throws what kept one from coming back. */
   stop(): Promise<void>;
 }
@@ -40,7 +42,10 @@ export function startRestarts(cluster: Cluster, gapMs: number): Restarts {
     await settleIfWanted();
   };
   const done = work();
-  done.catch(() => undefined);
+  let broken: Error | null = null;
+  done.catch((error: unknown) => {
+    broken = error instanceof Error ? error : new Error(String(error));
+  });
   return {
     settle: async () =>
       await Promise.race([
@@ -50,6 +55,9 @@ export function startRestarts(cluster: Cluster, gapMs: number): Restarts {
         done.then(() => survivors ?? []),
       ]),
     count: () => count,
+    check() {
+      if (broken !== null) throw broken;
+    },
     async stop() {
       stopping.abort();
       await done;

@@ -16,8 +16,8 @@ import { sampleFiles, type FileSample } from './file-growth.ts';
 import type { SoakFound } from './found.ts';
 import { whatIsLeft } from './left-over.ts';
 import { keepPace, type TurnCounts } from './pace.ts';
-import { measuredTurns, quarterOf, type SoakPlan } from './plan.ts';
-import { startRestarts } from './restarts.ts';
+import { fewestSamples, measuredTurns, quarterOf, type SoakPlan } from './plan.ts';
+import { startRestarts, type Restarts } from './restarts.ts';
 import { memoryEnvironment, sampleSurvivors, type Sample } from './survivors.ts';
 
 /** What is lost after the last restart has this long to show that it is not. */
@@ -75,7 +75,7 @@ async function soak(cluster: Cluster, plan: SoakPlan, progress: Progress): Promi
   try {
     await untilTurns(plan.turns / 4, load);
     const survivors = await restarts.settle();
-    await measure({ cluster, plan, load, survivors }, measured);
+    await measure({ cluster, plan, load, survivors, restarts }, measured);
     await restarts.stop();
     for (const member of survivors) {
       progress(`the end of a survivor: kill -9 ${member.name}`);
@@ -105,6 +105,7 @@ interface Soaking {
   readonly plan: SoakPlan;
   readonly load: Load;
   readonly survivors: readonly Member[];
+  readonly restarts: Restarts;
 }
 
 function turnsDone(load: Load): number {
@@ -118,18 +119,22 @@ async function untilTurns(wanted: number, load: Load): Promise<void> {
 
 /** The last three quarters. */
 async function measure(
-  { cluster, plan, load, survivors }: Soaking,
+  { cluster, plan, load, survivors, restarts }: Soaking,
   measured: { samples: Sample[]; files: FileSample[] },
 ): Promise<void> {
   const since = turnsDone(load);
-  const wanted = since + measuredTurns(plan);
-  while (turnsDone(load) < wanted) {
+  const wanted = measuredTurns(plan);
+  const isOver = (): boolean => turnsDone(load) - since >= wanted && restarts.count() >= plan.fewestRestarts;
+  while (!isOver()) {
+    restarts.check();
     const turns = turnsDone(load);
     const quarter = quarterOf(turns - since, plan.turns);
     measured.samples.push(...(await sampleSurvivors(survivors, cluster.stateDir, { turns, quarter })));
     measured.files.push(await sampleFiles(cluster.stateDir, quarter));
     const nextMs = performance.now() + plan.sampleEveryMs;
-    while (performance.now() < nextMs && turnsDone(load) < wanted) {
+    const isDue = (): boolean =>
+      performance.now() >= nextMs || turnsDone(load) - turns >= wanted / fewestSamples;
+    while (!isDue() && !isOver()) {
       await untilAnswered(load.agents, 1);
       await sleep(pollMs);
     }
