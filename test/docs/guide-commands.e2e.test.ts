@@ -34,6 +34,7 @@ const shows: Readonly<Record<string, readonly string[]>> = {
   'production.md': ['ok'],
   'troubleshooting.md': ['"findings"', '"ready"', '"services"'],
   'how-admission-decides.md': ['"capacityReason"'],
+  'high-availability.md': ['"ready":true'],
   'telemetry.md': [
     'fermata_proxy_link_up 1',
     'fermata_mcp_runs{status="completed"}',

@@ -184,7 +184,7 @@ const turns: readonly End[] = [
     what: 'a client that sends no HTTP after its request',
     request: async (stack) => {
       const body = chatBody(said);
-      const head = `POST ${chatPath} HTTP/1.1\r\nhost: x\r\ncontent-length: ${body.length}\r\nx-fermata-caller: me\r\nx-fermata-class: batch\r\n\r\n`;
+      const head = `POST ${chatPath} HTTP/1.1\r\nhost: localhost\r\ncontent-length: ${body.length}\r\nx-fermata-caller: me\r\nx-fermata-class: batch\r\n\r\n`;
       const reply = raw(stack.proxy, head + body, 'no HTTP\r\n\r\n');
       expect(await reply).toBe('');
       await until(() => stack.scheduler.places() === 0, 'the turn has ended');
@@ -258,7 +258,7 @@ const refusals: readonly End[] = [
   {
     what: 'a client that leaves amid its body',
     request: async ({ proxy }) => {
-      const head = `POST ${chatPath} HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n\r\n{`;
+      const head = `POST ${chatPath} HTTP/1.1\r\nhost: localhost\r\ncontent-length: 100\r\n\r\n{`;
       const socket = connect(proxy.port, '127.0.0.1');
       socket.on('error', () => {});
       socket.write(head);
@@ -273,7 +273,7 @@ const refusals: readonly End[] = [
     request: async ({ proxy }) => {
       const socket = connect(proxy.port, '127.0.0.1');
       socket.on('error', () => {});
-      socket.end(`POST ${chatPath} HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n\r\n{`);
+      socket.end(`POST ${chatPath} HTTP/1.1\r\nhost: localhost\r\ncontent-length: 100\r\n\r\n{`);
       socket.resume();
       await once(socket, 'close');
     },
@@ -282,7 +282,7 @@ const refusals: readonly End[] = [
   {
     what: 'a body that is no HTTP',
     request: async ({ proxy }) => {
-      const head = `POST ${chatPath} HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n`;
+      const head = `POST ${chatPath} HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n`;
       expect(await raw(proxy, `${head}5\r\nhello\r\nZZ\r\n`)).toMatch(/^HTTP\/1\.1 400 /);
     },
     line: { api: 'chat', status: 400, outcome: 'rejected', reason: expect.any(String) as unknown },
@@ -300,9 +300,9 @@ const refusals: readonly End[] = [
   {
     what: 'an address that cannot be read',
     request: async ({ proxy }) =>
-      expect(await raw(proxy, 'GET /v1/%ff HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n')).toContain(
-        'invalid_request',
-      ),
+      expect(
+        await raw(proxy, 'GET /v1/%ff HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n'),
+      ).toContain('invalid_request'),
     line: { api: 'unknown', status: 400, outcome: 'rejected', reason: expect.any(String) as unknown },
   },
   {

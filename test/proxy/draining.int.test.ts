@@ -78,8 +78,8 @@ async function idleConnections(port: number): Promise<readonly { readonly closed
     return { closed: () => closed };
   };
   return await Promise.all([
-    open('GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n'),
-    open(`POST ${chatPath} HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n\r\n{"model":`),
+    open('GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n'),
+    open(`POST ${chatPath} HTTP/1.1\r\nhost: localhost\r\ncontent-length: 100\r\n\r\n{"model":`),
   ]);
 }
 

@@ -68,7 +68,7 @@ describe('a stream of events', () => {
     const slow = connect(Number(port), '127.0.0.1');
     slow.on('error', () => undefined);
     slow.pause();
-    slow.write('GET / HTTP/1.1\r\nhost: x\r\n\r\n');
+    slow.write('GET / HTTP/1.1\r\nhost: localhost\r\n\r\n');
     await vi.waitFor(() => expect(listeners).toHaveLength(1), bound);
     const stop = new AbortController();
     const quick = await fetch(url, { signal: stop.signal });
