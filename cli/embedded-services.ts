@@ -1,6 +1,11 @@
 /** fermata's four services inside this process, each from its factory. */
 import type { Logger } from 'pino';
-import { createWorker, type WorkerConfig } from '../activities/create-worker.ts';
+import {
+  createWorker,
+  type FermataWorker,
+  type WorkerConfig,
+  type WorkerDeps,
+} from '../activities/create-worker.ts';
 import type { WorkflowBundle } from '../activities/kept-bundle.ts';
 import { createAccess, withServiceToken } from '../auth/access.ts';
 import type { LiveConfig } from '../config/live-config.ts';
@@ -77,13 +82,8 @@ export async function startServices(options: ServicesOptions): Promise<RunningSe
         access,
       }),
     );
-    const toolServers = config.tools.mcpServers;
-    const worker = keep(
-      await createWorker(
-        workerConfig(options, { proxyUrl: proxy.url, token: access.serviceToken, toolServers }),
-        { ...(await depsOf('worker')), configStatus: () => live.status() },
-      ),
-    );
+    const door = { proxyUrl: proxy.url, token: access.serviceToken };
+    const worker = keep(await startWorker(options, door, await depsOf('worker')));
     const mcpServer = keep(
       await createMcpServer(mcpServerConfig(options, { proxyUrl: proxy.url, schedulerUrl: scheduler.url }), {
         ...(await depsOf('mcp-server')),
@@ -128,6 +128,17 @@ function proxyConfig(
   { url, openLink }: Pick<Scheduler, 'url' | 'openLink'>,
 ): ProxyConfig {
   return { host, port: ports.proxy, schedulerUrl: url, openLink, redisUrl, limits: { drainMs } };
+}
+
+async function startWorker(
+  options: ServicesOptions,
+  door: Pick<WorkerConfig, 'proxyUrl' | 'token'>,
+  deps: WorkerDeps,
+): Promise<FermataWorker> {
+  const { live } = options;
+  const toolServers = live.current().tools.mcpServers;
+  const config = workerConfig(options, { ...door, toolServers });
+  return await createWorker(config, { ...deps, configStatus: () => live.status() });
 }
 
 function workerConfig(
