@@ -19,7 +19,8 @@ export function quartersOf(samples: readonly Sample[], measure: Measure): readon
   return memberKinds.map((kind) => {
     const middle = (quarter: number): number | null => {
       const own = samples.filter((sample) => sample.kind === kind && sample.quarter === quarter);
-      return own.length < fewestSamples ? null : median(own.map((sample) => sample[measure]));
+      const values = own.flatMap((sample) => sample[measure] ?? []);
+      return values.length < fewestSamples ? null : median(values);
     };
     return { kind, second: middle(2), last: middle(4) };
   });

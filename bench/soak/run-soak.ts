@@ -43,8 +43,9 @@ export async function runSoak(
     engine,
     placesOfEngine: 24,
     toolDelayScale: 0.05,
-    nodeArgs: memoryHookArgs,
-    settings: ({ name }, stateDir) => memoryEnvironment(stateDir, name),
+    ...(plan.measuresMemory
+      ? { nodeArgs: memoryHookArgs, settings: ({ name }, stateDir) => memoryEnvironment(stateDir, name) }
+      : {}),
   });
   let kept = true;
   try {
@@ -124,12 +125,13 @@ async function measure(
 ): Promise<void> {
   const since = turnsDone(load);
   const wanted = measuredTurns(plan);
+  const memoryDir = plan.measuresMemory ? cluster.stateDir : null;
   const isOver = (): boolean => turnsDone(load) - since >= wanted && restarts.count() >= plan.fewestRestarts;
   while (!isOver()) {
     restarts.check();
     const turns = turnsDone(load);
     const quarter = quarterOf(turns - since, plan.turns);
-    measured.samples.push(...(await sampleSurvivors(survivors, cluster.stateDir, { turns, quarter })));
+    measured.samples.push(...(await sampleSurvivors(survivors, memoryDir, { turns, quarter })));
     measured.files.push(await sampleFiles(cluster.stateDir, quarter));
     const nextMs = performance.now() + plan.sampleEveryMs;
     const isDue = (): boolean =>

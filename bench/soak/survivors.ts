@@ -14,8 +14,9 @@ export interface Sample {
   /** Turns done at that moment. */
   readonly turns: number;
   readonly quarter: number;
-  readonly rssBytes: number;
-  readonly heapBytes: number;
+  /** null: not measured. */
+  readonly rssBytes: number | null;
+  readonly heapBytes: number | null;
   /** Open files of any kind, sockets included. */
   readonly files: number;
   readonly sockets: number;
@@ -30,17 +31,26 @@ export function memoryEnvironment(folder: string, name: string): Readonly<Record
   return memoryHookEnvironment(memoryFileOf(folder, name));
 }
 
-/** @throws SetupFault when one gives no sample. */
+/**
+ * @param folder where memory is told; null: it is not asked for, since collecting garbage takes its time.
+ * @throws SetupFault when one gives no sample.
+ */
 export async function sampleSurvivors(
   survivors: readonly Member[],
-  folder: string,
+  folder: string | null,
   at: { readonly turns: number; readonly quarter: number },
 ): Promise<readonly Sample[]> {
   const samples: Sample[] = [];
   for (const { kind, name, pid } of survivors) {
     if (pid === null) throw new Error(`${name} does not run, and was to survive`);
-    const { rss, heapUsed } = await sampleMemory(pid, memoryFileOf(folder, name));
-    samples.push({ kind, ...at, rssBytes: rss, heapBytes: heapUsed, ...(await openFilesOf(pid)) });
+    const memory = folder === null ? null : await sampleMemory(pid, memoryFileOf(folder, name));
+    samples.push({
+      kind,
+      ...at,
+      rssBytes: memory?.rss ?? null,
+      heapBytes: memory?.heapUsed ?? null,
+      ...(await openFilesOf(pid)),
+    });
   }
   return samples;
 }
