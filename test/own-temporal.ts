@@ -27,6 +27,8 @@ export interface OwnTemporalOptions {
   readonly dynamicConfig?: Readonly<Record<string, string>>;
   /** It finds after a start what it had before; else the embedded one is in memory. A cluster's always does. */
   readonly keeps?: boolean;
+  /** Hours that ended runs are kept; default: as it comes. */
+  readonly retentionHours?: number;
 }
 
 interface Running {
@@ -70,19 +72,23 @@ export async function startOwnTemporal(options: OwnTemporalOptions = {}): Promis
 /** Starts it on any free port, or again on one. */
 type Launch = (port: number | null) => Promise<Running>;
 
-function embedded(folder: string, { keeps = false, ...options }: OwnTemporalOptions): Launch {
-  return async (port) =>
-    await startTemporalServer({
+function embedded(folder: string, options: OwnTemporalOptions): Launch {
+  const { keeps = false, retentionHours = null, dynamicConfig = {} } = options;
+  return async (port) => {
+    const server = await startTemporalServer({
       binary: inject('temporalBinary'),
       host: '127.0.0.1',
       port: port ?? 0,
       uiPort: null,
       databaseFile: keeps ? join(folder, 'temporal.db') : null,
-      ...options,
+      dynamicConfig,
     });
+    // It has its namespace.
+    return retentionHours === null ? server : await prepared(server, retentionHours);
+  };
 }
 
-function onCluster(folder: string, { dynamicConfig = {} }: OwnTemporalOptions): Launch {
+function onCluster(folder: string, { dynamicConfig = {}, retentionHours }: OwnTemporalOptions): Launch {
   const name = `own_${randomBytes(6).toString('hex')}`;
   let before: ClusterServer | null = null;
   return async () => {
@@ -95,16 +101,24 @@ function onCluster(folder: string, { dynamicConfig = {} }: OwnTemporalOptions): 
       dynamicConfig,
       ...(before === null ? {} : { ports: before.ports }),
     });
-    try {
-      await setUpTemporal(
-        { address: server.address, namespace: 'default' },
-        { createNamespace: true, retentionHours: null, checkOnly: false },
-      );
-    } catch (error) {
-      await server.close();
-      throw error;
-    }
     before = server;
-    return server;
+    return await prepared(server, retentionHours ?? null);
   };
+}
+
+/** What keeps ended runs for another time than a new namespace does is so from its creation on. */
+async function prepared<Server extends Running>(
+  server: Server,
+  retentionHours: number | null,
+): Promise<Server> {
+  try {
+    await setUpTemporal(
+      { address: server.address, namespace: 'default' },
+      { createNamespace: true, retentionHours, checkOnly: false },
+    );
+    return server;
+  } catch (error) {
+    await server.close();
+    throw error;
+  }
 }

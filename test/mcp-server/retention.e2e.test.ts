@@ -1,6 +1,5 @@
 /** Runs that Temporal has forgotten: a namespace keeps ended ones for its retention, here for two seconds. */
 import { afterAll, beforeAll, describe, expect, inject, it, vi } from 'vitest';
-import { setUpTemporal } from '../../cli/temporal/set-up.ts';
 import { startOwnTemporal, type OwnTemporal } from '../own-temporal.ts';
 import { connectClient } from './mcp-clients.ts';
 import { startStack, type Stack } from './stack.ts';
@@ -12,18 +11,14 @@ let temporal: OwnTemporal;
 let stack: Stack;
 beforeAll(async () => {
   temporal = await startOwnTemporal({
+    retentionHours,
     dynamicConfig: {
       'system.namespaceMinRetentionLocal': '"1s"',
       'history.retentionTimerJitterDuration': '"1s"',
     },
   });
-  const { address } = temporal;
-  await setUpTemporal(
-    { address, namespace: 'default' },
-    { createNamespace: false, retentionHours, checkOnly: false },
-  );
   stack = await startStack({
-    temporalAddress: address,
+    temporalAddress: temporal.address,
     workflowBundlePath: inject('workflowBundlePath'),
   });
 });
