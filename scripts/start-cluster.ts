@@ -34,7 +34,12 @@ export async function startCluster(
 ): Promise<RunningCluster> {
   const programs = await ensureClusterPrograms(join(root, '.fermata'), process.env['PATH'] ?? '', progress);
   const running: Closable[] = [];
-  const close = async (): Promise<void> => await closeInReverse(running);
+  // Asked twice, as by a signal in the middle of an end, it still ends once everything is gone.
+  let closing: Promise<void> | null = null;
+  const close = async (): Promise<void> => {
+    closing ??= closeInReverse(running);
+    await closing;
+  };
   const folder = await mkdtemp(join(tmpdir(), 'fermata-cluster-'));
   running.push({ close: async () => await rm(folder, { recursive: true, force: true }) });
   try {
