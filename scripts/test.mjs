@@ -69,9 +69,9 @@ async function runInTurn(checks) {
     const output = [];
     child.stdout.on('data', (chunk) => output.push(chunk));
     child.stderr.on('data', (chunk) => output.push(chunk));
-    const [code] = await once(child, 'close');
+    const [exitCode] = await once(child, 'close');
     process.stdout.write(Buffer.concat(output));
-    codes.push(code ?? 1);
+    codes.push(exitCode ?? 1);
   }
   return codes;
 }
