@@ -14,7 +14,7 @@ import {
 } from '@modelcontextprotocol/client';
 import { Agent } from 'undici';
 import { traceparentName } from '../../contracts/trace-context.ts';
-import { AbortScope } from '../abort-scope.ts';
+import { AbortScope } from '../../contracts/abort-scope.ts';
 import { boundedFetch } from './bounded-fetch.ts';
 
 const connectTimeoutMs = 10_000;

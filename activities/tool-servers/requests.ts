@@ -3,7 +3,7 @@
  * resets and one in all. At either the server is told to stop.
  */
 import type { Client, RequestOptions } from '@modelcontextprotocol/client';
-import { AbortScope } from '../abort-scope.ts';
+import { AbortScope } from '../../contracts/abort-scope.ts';
 import { ToolServerError } from './call-failure.ts';
 import { walkPages } from './list-pages.ts';
 import { readTool, toolPageSchema, type ServerTool } from './read-tools.ts';

@@ -63,15 +63,16 @@ async function ask(
     },
     signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
   });
-  return { status: answer.statusCode, text: await readBounded(answer.body) };
+  return { status: answer.statusCode, text: await readBounded(answer.body, maxBodyBytes) };
 }
 
-async function readBounded(body: AsyncIterable<Uint8Array>): Promise<string> {
+/** @throws Error when it is larger. */
+export async function readBounded(body: AsyncIterable<Uint8Array>, maxBytes: number): Promise<string> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
   for await (const chunk of body) {
     bytes += chunk.byteLength;
-    if (bytes > maxBodyBytes) throw new Error(`the answer is larger than ${maxBodyBytes} bytes`);
+    if (bytes > maxBytes) throw new Error(`the answer is larger than ${maxBytes} bytes`);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString('utf8');

@@ -2,6 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Agent, request } from 'undici';
+import { readBounded } from '../bounded-get.ts';
 
 /** Where a pod finds its service account. */
 export const serviceAccountFolder = '/var/run/secrets/kubernetes.io/serviceaccount';
@@ -66,7 +67,7 @@ export async function openKubernetesAccess(
         signal: AbortSignal.timeout(answerWithinMs),
       });
       if (answer.statusCode === 401) token.forget();
-      return { status: answer.statusCode, body: parseJson(await boundedText(answer.body)) };
+      return { status: answer.statusCode, body: parseJson(await readBounded(answer.body, maxBodyBytes)) };
     },
     close: async () => await agent.destroy(),
   };
@@ -96,17 +97,6 @@ async function readAccountFile(folder: string, name: string): Promise<string> {
     const why = `${path} cannot be read: the pod needs a service account with its token mounted`;
     throw new Error(why, { cause: error });
   }
-}
-
-async function boundedText(body: AsyncIterable<Uint8Array>): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const chunk of body) {
-    bytes += chunk.byteLength;
-    if (bytes > maxBodyBytes) throw new Error(`the answer is larger than ${maxBodyBytes} bytes`);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString('utf8');
 }
 
 function parseJson(text: string): unknown {

@@ -22,6 +22,10 @@ export class AbortScope {
     return this.#controller.signal;
   }
 
+  abort(): void {
+    this.#controller.abort();
+  }
+
   /** Follows its sources no more; a signal that was not aborted stays so. */
   end(): void {
     for (const source of this.#sources) source.removeEventListener('abort', this.#onAbort);
