@@ -8,7 +8,7 @@ import type { ArmName, RunningArm } from './arms/arm.ts';
 import { burstModel, pacedModel } from './engine-models.ts';
 import type { LoadGenerator } from './load-generator.ts';
 import type { ClosedResult, OpenResult } from './load-protocol.ts';
-import { orderOf, seedOf, type Plan } from './plan.ts';
+import { barRate, orderOf, seedOf, type Plan } from './plan.ts';
 import { allowedCores, freeze, pin, thaw } from './processes.ts';
 import { settle } from './settle.ts';
 
@@ -66,6 +66,16 @@ export async function warmUp({ arms, plan, load, engineUrl, progress }: Bench): 
       streams: 'mixed',
       until: { requests: plan.warmUpRequests, limitMs: warmUpLimitMs },
       runs: 0,
+    });
+    await settle(arm, engineUrl);
+    await load.open({
+      kind: 'open',
+      target: arm.target,
+      model: pacedModel,
+      maxTokens: plan.chunks,
+      ratePerSecond: barRate,
+      windowMs: plan.warmUpMs,
+      seed: 0,
     });
     await settle(arm, engineUrl);
   }

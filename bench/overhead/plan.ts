@@ -3,6 +3,8 @@
 export interface Plan {
   /** Requests that each arm answers before anything counts; half of them stream. */
   readonly warmUpRequests: number;
+  /** Then this long at the rate of the bars: which code is compiled, and for what, depends on the kind of load. */
+  readonly warmUpMs: number;
   /** How often each arm has its turn at everything. */
   readonly repeats: number;
   /** Open loops, one window of each in every repeat. */
@@ -32,6 +34,7 @@ export const barRate = 200;
 const full: Plan = {
   // A process's first ones are slower by a multiple: its code is being compiled beside them.
   warmUpRequests: 2_000,
+  warmUpMs: 10_000,
   repeats: 3,
   rates: [
     { ratePerSecond: barRate, windowMs: 6_000 },

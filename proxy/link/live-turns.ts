@@ -51,6 +51,12 @@ class LiveTurn implements Ticket {
 
   decide(decision: Decision): void {
     this.#resolve?.(decision);
+    this.#resolve = null;
+  }
+
+  /** It is over: what may still refer to it, refers to nothing of its request any more. */
+  release(): void {
+    this.stop = null;
   }
 
   abandon(): void {
@@ -272,6 +278,7 @@ export class LiveTurns {
   #drop(live: LiveTurn, decision: Decision): void {
     if (live.delay !== null) clearTimeout(live.delay);
     this.#turns.delete(live.spec.turn);
+    live.release();
     this.#held -= 1;
     this.#runsOf(live.spec)?.turnDropped(live.spec.run);
     live.decide(decision);
@@ -287,6 +294,7 @@ export class LiveTurns {
     if (!this.#isLive(live) || live.replica === null) return;
     const { turn } = live.spec;
     this.#turns.delete(turn);
+    live.release();
     const usage = report.usage ?? null;
     const cachedTokens = report.cachedTokens ?? null;
     this.#runsOf(live.spec)?.turnFinished(
