@@ -22,6 +22,8 @@ export default defineConfig({
           name: 'int',
           include: ['test/**/*.int.test.ts'],
           pool: 'forks',
+          // As above: a new process and the same modules for each of a hundred files cost a minute of two processors.
+          isolate: false,
           testTimeout: 30_000,
           hookTimeout: 30_000,
         },

@@ -6,7 +6,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import type { TestProject } from 'vitest/node';
-import { bundleWorkflows } from '../activities/bundle-workflows.ts';
+import { keptBundle } from '../activities/kept-bundle.ts';
 import { ensureTemporalBinary } from '../cli/setup/temporal-binary.ts';
 import { startTemporalServer } from '../cli/temporal-server.ts';
 import { testClusterSchema, type TestCluster } from './test-cluster.ts';
@@ -19,7 +19,7 @@ declare module 'vitest' {
     temporalBinary: string;
     /** What own-temporal.ts needs to start servers on the cluster's PostgreSQL; null: there is no cluster. */
     temporalCluster: TestCluster | null;
-    /** JavaScript bundle of `workflows/index.ts`. */
+    /** JavaScript bundle of `workflows/index.ts`, under the name by which a worker finds it in its state directory. */
     workflowBundlePath: string;
   }
 }
@@ -40,12 +40,12 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
       uiPort: null,
       databaseFile: null,
     }));
-  const bundlePath = join(folder, 'workflows.js');
-  await bundleWorkflows(bundlePath);
+  const bundle = await keptBundle(folder);
+  if (!('codePath' in bundle)) throw new Error(`the bundle of the workflows cannot be kept in ${folder}`);
   project.provide('temporalAddress', server.address);
   project.provide('temporalBinary', binary);
   project.provide('temporalCluster', cluster);
-  project.provide('workflowBundlePath', bundlePath);
+  project.provide('workflowBundlePath', bundle.codePath);
   return async () => {
     if ('close' in server) await server.close();
     await rm(folder, { recursive: true, force: true });

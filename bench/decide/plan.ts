@@ -31,7 +31,7 @@ const cases: readonly DecideCase[] = [
 export function planOf(quick: boolean): DecidePlan {
   return {
     repeats: 3,
-    slices: 3,
+    slices: quick ? 2 : 3,
     sliceMs: quick ? 1_200 : 4_000,
     warmUpRequests: 60,
     comparedRequests: 40,

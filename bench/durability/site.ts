@@ -12,6 +12,7 @@ import { configFileSchema } from '../../contracts/config-file.ts';
 import { startSimEngine, type SimEngine } from '../../testkit/sim-engine/host.ts';
 import { startToolServer, type ToolServer } from '../../testkit/tool-server/host.ts';
 import { choosePorts } from '../site/free-ports.ts';
+import { bringBundle } from '../site/known-bundle.ts';
 import { partNames, type PartName } from './kill-plan.ts';
 import { createParts, type Part } from './parts.ts';
 
@@ -36,6 +37,7 @@ export async function startSite(
 ): Promise<Site> {
   const stateDir = await mkdtemp(join(tmpdir(), 'fermata-durability-'));
   await mkdir(join(stateDir, 'logs'));
+  await bringBundle(stateDir);
   const running: Closable[] = [];
   const keepRunning = <T extends Closable>(part: T): T => {
     running.push(part);

@@ -23,7 +23,7 @@ export function planOf(quick: boolean): IdlePlan {
       warmUpMs: 0,
       windowMs: 0,
     },
-    runsPerAgent: quick ? 4 : 20,
+    runsPerAgent: quick ? 3 : 20,
     repeats: 3,
   };
 }

@@ -14,6 +14,7 @@ import { parseSettings } from '../../contracts/settings.ts';
 import { startSimEngine } from '../../testkit/sim-engine/host.ts';
 import { startToolServer } from '../../testkit/tool-server/host.ts';
 import { connectModern, type ToolClient } from '../mcp-clients.ts';
+import { bringBundle } from '../site/known-bundle.ts';
 
 export interface Site {
   readonly client: ToolClient;
@@ -44,6 +45,7 @@ export async function startSite(progress: (line: string) => void): Promise<Site>
   try {
     const stateDir = await mkdtemp(join(tmpdir(), 'fermata-long-runs-'));
     keep({ close: async () => await rm(stateDir, { recursive: true, force: true }) });
+    await bringBundle(stateDir);
     const model = keep(await startSimEngine({ timeScale: 0, engine, maxRecords: 10 }));
     const tools = keep(await startToolServer({ delayScale: 0 }));
     const stack = keep(

@@ -8,6 +8,7 @@ import { join, resolve } from 'node:path';
 import { closeInReverse, type Closable } from '../../cli/close-in-reverse.ts';
 import type { Progress } from '../../cli/setup/setup-fault.ts';
 import { choosePorts } from '../site/free-ports.ts';
+import { bringBundle } from '../site/known-bundle.ts';
 import { withoutSettings } from '../site/work-dir.ts';
 import { placesOf, portsNeeded, settingsOf, type MemberKind, type Place } from './cluster-plan.ts';
 import { Member } from './member.ts';
@@ -42,6 +43,7 @@ const folders = { logs: 'logs', temp: 'tmp', lease: 'scheduler-lease' } as const
 export async function openCluster(options: ClusterOptions): Promise<Cluster> {
   const stateDir = await mkdtemp(join(tmpdir(), `fermata-${options.name}-`));
   for (const folder of Object.values(folders)) await mkdir(join(stateDir, folder));
+  await bringBundle(stateDir);
   const running: Closable[] = [];
   const members: Member[] = [];
   const close = async (keep: boolean): Promise<void> => {
@@ -112,9 +114,6 @@ export async function startMembers({ members }: Cluster, progress: Progress): Pr
   for (const kind of ['scheduler', 'proxy', 'worker', 'mcp-server'] as const) {
     const ofKind = members.filter((member) => member.kind === kind);
     progress(`starting ${ofKind.map(({ name }) => name).join(', ')} ...`);
-    // The first makes what the others find: the bundle of the workflows.
-    const [first, ...others] = ofKind;
-    await first?.start(ownRoot);
-    await Promise.all(others.map(async (member) => await member.start(ownRoot)));
+    await Promise.all(ofKind.map(async (member) => await member.start(ownRoot)));
   }
 }

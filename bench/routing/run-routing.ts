@@ -29,8 +29,8 @@ export function routingPlan(quick: boolean, lanes: number | null): FloodPlan {
     about: '8 agents on two engines with memory for three times their contexts',
     replicas: memoryFor(3, loads),
     loads,
-    warmUpMs: quick ? 8_000 : 15_000,
-    windowMs: quick ? 20_000 : 60_000,
+    warmUpMs: quick ? 6_000 : 15_000,
+    windowMs: quick ? 18_000 : 60_000,
   };
   // A window takes less than a tenth of a processor.
   const atOnce = lanes ?? (quick ? routingArms.length : 3);

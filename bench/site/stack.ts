@@ -9,6 +9,7 @@ import { z } from 'zod';
 import { startChild } from '../../cli/child-process.ts';
 import type { Progress } from '../../cli/setup/setup-fault.ts';
 import { ensureTemporalBinary } from '../../cli/setup/temporal-binary.ts';
+import { bringBundle } from './known-bundle.ts';
 import { toolsDir, withoutSettings } from './work-dir.ts';
 
 export interface StackPlan {
@@ -58,6 +59,7 @@ export async function startStackProcess(plan: StackPlan): Promise<StackProcess> 
   await writeFile(configPath, JSON.stringify(plan.config));
   progress('starting fermata ...');
   const stateDir = join(workDir, 'state');
+  await bringBundle(stateDir);
   const child = await startChild({
     name: 'fermata',
     command: process.execPath,

@@ -42,9 +42,9 @@ export function planOf(quick: boolean): SoakPlan {
   if (!quick) return full;
   return {
     ...full,
-    turns: 3_000,
-    clients: 12,
-    restartGapMs: 500,
+    turns: 2_000,
+    clients: 9,
+    restartGapMs: 200,
     fewestRestarts: 4,
     measuresMemory: false,
     sampleEveryMs: 500,

@@ -1,7 +1,8 @@
 /**
  * `npm run soak [-- --quick]`: 100,000 turns through two of everything while parts are killed and restarted all
  * the time. In the first quarter everything may die; from then on one of each kind survives, and is measured; at
- * the end the survivors are killed too. Nothing may be lost, doubled, left behind or grow.
+ * the end the survivors are killed too, all at once, as when their machine dies. Nothing may be lost, doubled, left
+ * behind or grow.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Progress } from '../../cli/setup/setup-fault.ts';
@@ -78,13 +79,13 @@ async function soak(cluster: Cluster, plan: SoakPlan, progress: Progress): Promi
     const survivors = await restarts.settle();
     await measure({ cluster, plan, load, survivors, restarts }, measured);
     await restarts.stop();
-    for (const member of survivors) {
-      progress(`the end of a survivor: kill -9 ${member.name}`);
-      await member.kill();
-      await member.start(ownRoot);
-      await untilAnswered(load.agents, answersBetween);
-      finalKills += 1;
-    }
+    progress(
+      `the end of the survivors, all at once: kill -9 ${survivors.map(({ name }) => name).join(', ')}`,
+    );
+    await Promise.all(survivors.map(async (member) => await member.kill()));
+    await Promise.all(survivors.map(async (member) => await member.start(ownRoot)));
+    finalKills = survivors.length;
+    await untilAnswered(load.agents, answersBetween);
     finished = true;
     pace.release();
     await load.finish(settleLimitMs);

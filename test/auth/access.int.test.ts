@@ -71,11 +71,11 @@ describe('access', () => {
       null,
     ]);
     await write(entry('ann', 'token-a') + entry('bob', 'token-b'));
-    await vi.waitFor(() => expect(nameOf('token-b')).toBe('bob'), { timeout: 5_000 });
+    await vi.waitFor(() => expect(nameOf('token-b')).toBe('bob'), { timeout: 30_000 });
     const other = join(folder, 'new.yaml');
     await writeFile(other, entry('bob', 'token-b2'), { mode: 0o600 });
     await rename(other, path);
-    await vi.waitFor(() => expect(nameOf('token-b2')).toBe('bob'), { timeout: 5_000 });
+    await vi.waitFor(() => expect(nameOf('token-b2')).toBe('bob'), { timeout: 30_000 });
     expect([nameOf('token-a'), nameOf('token-b'), nameOf('service-token-1')]).toEqual([
       undefined,
       undefined,
@@ -91,7 +91,7 @@ describe('access', () => {
     await write(entry('ann', 'token-a'));
     access = await createAccess({ token: 'service-token-1', tokensFile: path }, { logger, everyMs: 20 });
     await write('- {name: ann, sha256: oops}');
-    await vi.waitFor(() => expect(lines.some(({ level }) => level === 50)).toBe(true), { timeout: 5_000 });
+    await vi.waitFor(() => expect(lines.some(({ level }) => level === 50)).toBe(true), { timeout: 30_000 });
     expect(lines.at(-1)).toMatchObject({
       msg: 'the tokens file cannot be used; the tokens from before stay in force',
       reason: `${path}: [0].sha256: must be the 64 hex digits of the SHA-256 of the token`,

@@ -64,7 +64,7 @@ it('a service reads its tokens again on SIGHUP, and lives on', async () => {
     await vi.waitFor(() => expect(out).toContain('is ready at'), { timeout: 20_000 });
     expect(readings()).toBe(1);
     child.kill('SIGHUP');
-    await vi.waitFor(() => expect(readings()).toBe(2), { timeout: 10_000 });
+    await vi.waitFor(() => expect(readings()).toBe(2), { timeout: 30_000 });
   } finally {
     child.kill('SIGTERM');
   }

@@ -1,8 +1,10 @@
 /** Starts `fermata up --json` as a user's terminal would, on free ports, and sees that it is gone at the end. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { dirname, join, resolve } from 'node:path';
+import { copyFileSync, existsSync } from 'node:fs';
+import { basename, dirname, join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
+import { inject } from 'vitest';
 import { z } from 'zod';
 
 const readySchema = z.looseObject({
@@ -40,6 +42,7 @@ export interface UpOptions {
 const root = resolve(import.meta.dirname, '..', '..');
 
 export function runUp(options: UpOptions): UpProcess {
+  bringBundle(options.stateDir);
   const anyPort = Object.fromEntries(
     ['PROXY', 'MCP', 'SCHEDULER', 'WORKER', 'TEMPORAL', 'TEMPORAL_UI'].map((name) => [
       `FERMATA_${name}_PORT`,
@@ -81,6 +84,12 @@ export function runUp(options: UpOptions): UpProcess {
   ready.catch(() => {});
   if (child.pid === undefined) throw new Error('fermata up has no process id');
   return { pid: child.pid, ready, ended, stderr: () => stderr, signal: (name) => child.kill(name) };
+}
+
+/** Making the bundle of the workflows takes seconds of processor; that it is made and kept is tested elsewhere. */
+function bringBundle(stateDir: string): void {
+  const path = inject('workflowBundlePath');
+  if (existsSync(stateDir)) copyFileSync(path, join(stateDir, basename(path)));
 }
 
 export function isAlive(pid: number): boolean {

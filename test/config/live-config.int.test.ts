@@ -32,10 +32,10 @@ async function open(file = path): Promise<LiveConfig> {
 
 const weightOf = (live: LiveConfig): number | undefined => live.current().callers['farm']?.weight;
 const untilWeight = async (live: LiveConfig, weight: number): Promise<void> =>
-  await vi.waitFor(() => expect(weightOf(live)).toBe(weight), { timeout: 5_000, interval: 5 });
+  await vi.waitFor(() => expect(weightOf(live)).toBe(weight), { timeout: 30_000, interval: 5 });
 const untilFault = async (live: LiveConfig, words: string): Promise<void> =>
   await vi.waitFor(() => expect(live.status().fault?.lines.join('\n')).toContain(words), {
-    timeout: 5_000,
+    timeout: 30_000,
     interval: 5,
   });
 
@@ -134,7 +134,7 @@ describe('a configuration file that changes', () => {
     });
     live.follow(live.current(), () => told.push(1));
     writeFileSync(path, good(2));
-    await vi.waitFor(() => expect(told).toEqual([1]), { timeout: 5_000, interval: 5 });
+    await vi.waitFor(() => expect(told).toEqual([1]), { timeout: 30_000, interval: 5 });
     expect(lines.map(({ msg }) => msg)).toContain('the changed configuration could not be put in force');
   });
 
@@ -206,7 +206,7 @@ describe('a configuration file that is broken', () => {
     writeFileSync(path, 'pool: []');
     await untilFault(live, 'must name');
     writeFileSync(path, good(1));
-    await vi.waitFor(() => expect(live.status().fault).toBeNull(), { timeout: 5_000, interval: 5 });
+    await vi.waitFor(() => expect(live.status().fault).toBeNull(), { timeout: 30_000, interval: 5 });
     expect(told).toEqual([]);
     expect(lines.at(-1)?.msg).toContain('usable again');
   });
@@ -218,7 +218,7 @@ describe('a configuration file that is broken', () => {
     await untilFault(live, 'there is no such file');
     expect(live.current()).toBe(before);
     writeFileSync(path, good(1));
-    await vi.waitFor(() => expect(live.status().fault).toBeNull(), { timeout: 5_000, interval: 5 });
+    await vi.waitFor(() => expect(live.status().fault).toBeNull(), { timeout: 30_000, interval: 5 });
     writeFileSync(path, good(4));
     await untilWeight(live, 4);
   });

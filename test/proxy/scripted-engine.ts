@@ -65,6 +65,7 @@ export async function startScriptedEngine(listenPort = 0): Promise<ScriptedEngin
     socket.on('error', () => {});
     socket.once('close', () => sockets.delete(socket));
   });
+  const givingUp = new Set<NodeJS.Timeout>();
   await new Promise<void>((resolve) => {
     server.listen(listenPort, '127.0.0.1', resolve);
   });
@@ -79,7 +80,7 @@ export async function startScriptedEngine(listenPort = 0): Promise<ScriptedEngin
       if (call !== undefined) return call;
       return await new Promise((resolve, reject) => {
         const giveUp = setTimeout(() => reject(new Error('no request came to the engine')), 20_000);
-        giveUp.unref();
+        givingUp.add(giveUp);
         waiting.push((claimed) => {
           clearTimeout(giveUp);
           resolve(claimed);
@@ -93,6 +94,8 @@ export async function startScriptedEngine(listenPort = 0): Promise<ScriptedEngin
       respond = callback;
     },
     close: async () => {
+      // Whoever still waits is of a test that is over; nobody would hear of it.
+      for (const timer of givingUp) clearTimeout(timer);
       for (const socket of sockets) socket.destroy();
       await new Promise((resolve) => {
         server.close(resolve);

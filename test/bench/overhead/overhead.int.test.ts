@@ -7,6 +7,7 @@ const base = planOf(true);
 const tiny: Plan = {
   ...base,
   warmUpRequests: 20,
+  warmUpMs: 100,
   repeats: 1,
   rates: [{ ratePerSecond: 200, windowMs: 100 }],
   chunks: 3,

@@ -3,7 +3,7 @@
  * short call ids in every reply: proxy, scheduler and engines as they are, nothing scripted between them.
  */
 import { pino } from 'pino';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { configFileSchema } from '../../../contracts/config-file.ts';
 import { schedulerStatusSchema, type RunStatusEntry } from '../../../contracts/scheduler-status.ts';
 import { createProxy, type Proxy } from '../../../proxy/create-proxy.ts';
@@ -83,8 +83,13 @@ describe.each(toolApis)('an agent over $name', (api) => {
     expect(answers).toHaveLength(4);
     expect(new Set(answers.map(({ run }) => run)).size).toBe(1);
     expect(new Set(answers.map(({ replica }) => replica)).size).toBe(1);
-    const mine = (await runs()).find(({ run }) => run === answers[0]?.run);
-    expect(mine).toMatchObject({ turns: 4, pauses: 3, phase: 'idle' });
+    await vi.waitFor(
+      async () => {
+        const mine = (await runs()).find(({ run }) => run === answers[0]?.run);
+        expect(mine).toMatchObject({ turns: 4, pauses: 3, phase: 'idle' });
+      },
+      { timeout: 20_000 },
+    );
   });
 
   it('is never taken for another that runs beside it', async () => {
@@ -98,8 +103,14 @@ describe.each(toolApis)('an agent over $name', (api) => {
 
   it('pauses also when its replies are streamed', async () => {
     const { run } = await send(api, api.withTool(api.ask(`Streamed. ${threeCalls}`, { stream: true })));
-    const mine = (await runs()).find((entry) => entry.run === run);
-    expect(mine).toMatchObject({ turns: 1, pauses: 1, phase: 'paused' });
+    // The scheduler hears of the end by another connection than the one that asks it.
+    await vi.waitFor(
+      async () => {
+        const mine = (await runs()).find((entry) => entry.run === run);
+        expect(mine).toMatchObject({ turns: 1, pauses: 1, phase: 'paused' });
+      },
+      { timeout: 20_000 },
+    );
   });
 });
 

@@ -55,7 +55,7 @@ export async function statusOf(url: string): Promise<SchedulerStatus> {
   return schedulerStatusSchema.parse(await (await fetch(`${url}/status`)).json());
 }
 
-/** Resolves once the check passes on the scheduler's status; fails with its words after 5 s. */
+/** Resolves once the check passes on the scheduler's status; fails with its words after 30 s. */
 export async function statusBecomes(url: string, check: (status: SchedulerStatus) => void): Promise<void> {
-  await vi.waitFor(async () => check(await statusOf(url)), { timeout: 5_000, interval: 20 });
+  await vi.waitFor(async () => check(await statusOf(url)), { timeout: 30_000, interval: 20 });
 }
