@@ -32,7 +32,7 @@ export function planOf(quick: boolean): DecidePlan {
   return {
     repeats: 3,
     slices: quick ? 2 : 3,
-    sliceMs: quick ? 1_200 : 4_000,
+    sliceMs: quick ? 1_000 : 4_000,
     warmUpRequests: 60,
     comparedRequests: 40,
     cases,

@@ -6,6 +6,7 @@ import { join, resolve } from 'node:path';
 import { startChild } from '../../cli/child-process.ts';
 import { startTemporalServer } from '../../cli/temporal-server.ts';
 import type { PartName } from './kill-plan.ts';
+import { endWithThisProcess } from '../site/end-with-this-process.ts';
 
 export interface Part {
   readonly name: PartName;
@@ -120,24 +121,4 @@ function createPart(name: PartName, launch: () => Promise<Running>): Part {
       await leaving?.close();
     },
   };
-}
-
-/** What runs now, so that an interrupted bench leaves nothing behind. */
-const alive = new Map<number, Running>();
-let guarded = false;
-
-function endWithThisProcess(running: Running): void {
-  alive.set(running.pid, running);
-  void running.exited.then(() => alive.delete(running.pid));
-  if (guarded) return;
-  guarded = true;
-  process.once('exit', () => {
-    for (const pid of alive.keys()) process.kill(pid, 'SIGKILL');
-  });
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-    process.once(signal, () => {
-      process.stderr.write(`interrupted by ${signal}\n`);
-      process.exit(1);
-    });
-  }
 }

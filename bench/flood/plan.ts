@@ -53,7 +53,7 @@ export function planOf(engine: EngineChoice, quick: boolean, lanes: number | nul
   }
   const scenario = {
     ...flood,
-    warmUpMs: quick ? 25_000 : 45_000,
+    warmUpMs: quick ? 30_000 : 45_000,
     // A batch run lasts some 30 s through a router, and they end in waves: whole waves are counted.
     windowMs: quick ? 60_000 : 150_000,
   };

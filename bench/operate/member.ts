@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { nodeFlags } from '../../cli/node-flags.ts';
 import { startChild, type RunningChild } from '../../cli/child-process.ts';
 import { loader } from '../overhead/arms/one-process.ts';
+import { endWithThisProcess } from '../site/end-with-this-process.ts';
 import type { MemberKind } from './cluster-plan.ts';
 
 /** From one start to its end; milliseconds since the epoch. */
@@ -133,25 +134,5 @@ export class Member {
 
   async close(): Promise<void> {
     if (this.#running !== null) await this.stop();
-  }
-}
-
-/** What runs now, so that an interrupted bench leaves nothing behind. */
-const alive = new Map<number, RunningChild>();
-let guarded = false;
-
-function endWithThisProcess(child: RunningChild): void {
-  alive.set(child.pid, child);
-  void child.exited.then(() => alive.delete(child.pid));
-  if (guarded) return;
-  guarded = true;
-  process.once('exit', () => {
-    for (const one of alive.values()) one.signal('SIGKILL');
-  });
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-    process.once(signal, () => {
-      process.stderr.write(`interrupted by ${signal}\n`);
-      process.exit(1);
-    });
   }
 }

@@ -8,7 +8,7 @@ import type { ArmName, RunningArm } from './arms/arm.ts';
 import { burstModel, pacedModel } from './engine-models.ts';
 import type { LoadGenerator } from './load-generator.ts';
 import type { ClosedResult, OpenResult } from './load-protocol.ts';
-import { barRate, orderOf, seedOf, type Plan } from './plan.ts';
+import { orderOf, seedOf, type Plan } from './plan.ts';
 import { allowedCores, freeze, pin, thaw } from './processes.ts';
 import { settle } from './settle.ts';
 
@@ -34,6 +34,8 @@ export type OpenWindow = WindowOf<OpenResult> & { readonly ratePerSecond: number
 export type ClosedWindow = WindowOf<ClosedResult> & { readonly streams: boolean };
 
 const warmUpLimitMs = 15_000;
+/** As many as are under way at the rate of the bars; an arm that is slower is not flooded. */
+const warmUpStreams = 20;
 
 function pidsOf(arms: readonly RunningArm[]): readonly number[] {
   return arms.flatMap(({ processes }) => processes.map(({ pid }) => pid));
@@ -68,14 +70,15 @@ export async function warmUp({ arms, plan, load, engineUrl, progress }: Bench): 
       runs: 0,
     });
     await settle(arm, engineUrl);
-    await load.open({
-      kind: 'open',
+    await load.closed({
+      kind: 'closed',
       target: arm.target,
       model: pacedModel,
       maxTokens: plan.chunks,
-      ratePerSecond: barRate,
-      windowMs: plan.warmUpMs,
-      seed: 0,
+      connections: warmUpStreams,
+      streams: 'all',
+      until: { windowMs: plan.warmUpMs, warmUpMs: 0 },
+      runs: 0,
     });
     await settle(arm, engineUrl);
   }

@@ -3,7 +3,7 @@
 export interface Plan {
   /** Requests that each arm answers before anything counts; half of them stream. */
   readonly warmUpRequests: number;
-  /** Then this long at the rate of the bars: which code is compiled, and for what, depends on the kind of load. */
+  /** Then this long with streams as in the windows: which code is compiled, and for what, depends on the load. */
   readonly warmUpMs: number;
   /** How often each arm has its turn at everything. */
   readonly repeats: number;
@@ -50,6 +50,7 @@ export function planOf(quick: boolean): Plan {
   if (!quick) return full;
   return {
     ...full,
+    warmUpMs: 6_000,
     rates: [
       { ratePerSecond: barRate, windowMs: 2_500 },
       { ratePerSecond: 50, windowMs: 1_000 },

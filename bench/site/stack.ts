@@ -9,6 +9,7 @@ import { z } from 'zod';
 import { startChild } from '../../cli/child-process.ts';
 import type { Progress } from '../../cli/setup/setup-fault.ts';
 import { ensureTemporalBinary } from '../../cli/setup/temporal-binary.ts';
+import { endWithThisProcess } from './end-with-this-process.ts';
 import { bringBundle } from './known-bundle.ts';
 import { toolsDir, withoutSettings } from './work-dir.ts';
 
@@ -77,6 +78,7 @@ export async function startStackProcess(plan: StackPlan): Promise<StackProcess> 
     ready: /^\{"ready":true.*\}$/,
     stopTimeoutMs,
   });
+  endWithThisProcess(child, 'SIGTERM');
   const { temporal, pid, pids, mcpUrl, proxyUrl, taskQueue } = readySchema.parse(
     JSON.parse(child.readyMatch[0]),
   );
