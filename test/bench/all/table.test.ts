@@ -52,7 +52,7 @@ describe('the table of all bars', () => {
   });
 
   it('says of a benchmark without a result why there is none, as a missed bar', () => {
-    expect(lines).toContain(
+    expect(lines).toContainEqual(
       expect.stringMatching(
         /^\| flood gave a result \| ended with 1 \\\| no result \|  \|  \| \*\*missed\*\* \| `npm run bench -- flood --quick .*` \(2 s\) \|$/,
       ),
