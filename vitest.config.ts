@@ -8,6 +8,7 @@ export default defineConfig({
       {
         test: {
           name: 'pure',
+          setupFiles: ['test/close-opened.ts'],
           include: ['test/**/*.test.ts'],
           exclude: ['**/*.int.test.ts', '**/*.e2e.test.ts'],
           pool: 'threads',
@@ -20,6 +21,7 @@ export default defineConfig({
       {
         test: {
           name: 'int',
+          setupFiles: ['test/close-opened.ts'],
           include: ['test/**/*.int.test.ts'],
           pool: 'forks',
           // As above: a new process and the same modules for each of a hundred files cost a minute of two processors.
@@ -31,6 +33,7 @@ export default defineConfig({
       {
         test: {
           name: 'e2e',
+          setupFiles: ['test/close-opened.ts'],
           include: ['test/**/*.e2e.test.ts'],
           globalSetup: ['test/e2e-setup.ts'],
           pool: 'forks',

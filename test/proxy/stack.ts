@@ -1,13 +1,13 @@
 /** Puts a real proxy between scripted engines and a scripted scheduler, and closes all of it again. */
 import { request as httpRequest, type ClientRequest, type IncomingMessage } from 'node:http';
 import pino from 'pino';
-import { afterEach } from 'vitest';
 import { openAccess, type Access } from '../../auth/access.ts';
 import type { RateLimits } from '../../contracts/config-file.ts';
 import { poolReplicaSchema, type OpenLocalLink, type PoolReplica } from '../../contracts/link-protocol.ts';
 import { createProxy, type Proxy } from '../../proxy/create-proxy.ts';
 import type { ProxyLimits } from '../../proxy/limits.ts';
 import type { Telemetry } from '../../telemetry/telemetry.ts';
+import { closeAfterTest } from '../closing.ts';
 import { startScriptedEngine, type ScriptedEngine } from './scripted-engine.ts';
 import { startScriptedScheduler, type Rule, type ScriptedScheduler } from './scripted-scheduler.ts';
 
@@ -20,16 +20,7 @@ export interface Stack {
   readonly log: readonly Record<string, unknown>[];
 }
 
-const closing: (() => Promise<void>)[] = [];
-
-/** Registers what must be closed after the test, last first. */
-export function closeAfterTest(close: () => Promise<void>): void {
-  closing.push(close);
-}
-
-afterEach(async () => {
-  for (const close of closing.splice(0).toReversed()) await close();
-});
+export { closeAfterTest };
 
 export function replica(
   id: string,

@@ -1,6 +1,6 @@
 /** A scheduler, engines and proxies for one test; all of them are closed after it. */
 import { pino } from 'pino';
-import { afterEach, vi } from 'vitest';
+import { vi } from 'vitest';
 import { configFileSchema, type ConfigFile } from '../../../contracts/config-file.ts';
 import { schedulerStatusSchema, type SchedulerStatus } from '../../../contracts/scheduler-status.ts';
 import {
@@ -8,22 +8,15 @@ import {
   type Scheduler,
   type SchedulerConfig,
 } from '../../../scheduler/host/create-scheduler.ts';
+import { closeAfterTest } from '../../closing.ts';
 import { startFakeEngine, type FakeEngine } from './fake-engine.ts';
 import { linkProxy, type FakeProxy } from './fake-proxy.ts';
 
-const cleanups: (() => Promise<void> | void)[] = [];
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).toReversed()) await cleanup();
-});
-
-/** Registers what must be closed after the test. */
-export function closeAfterTest(cleanup: () => Promise<void>): void {
-  cleanups.push(cleanup);
-}
+export { closeAfterTest };
 
 export async function engine(models?: readonly string[]): Promise<FakeEngine> {
   const started = await startFakeEngine(models);
-  cleanups.push(() => started.close());
+  closeAfterTest(() => started.close());
   return started;
 }
 
@@ -41,13 +34,13 @@ export async function scheduler(
     { host: '127.0.0.1', port: 0, pool: replicas, policy, callers, probeIntervalMs: 50, ...extra },
     { logger: pino({ level: 'silent' }), environment },
   );
-  cleanups.push(() => started.close());
+  closeAfterTest(() => started.close());
   return started;
 }
 
 export async function proxy(url: string, id = 'p1', state = {}): Promise<FakeProxy> {
   const link = await linkProxy(url, id, state);
-  cleanups.push(() => link.close());
+  closeAfterTest(() => link.close());
   return link;
 }
 
