@@ -5,7 +5,7 @@
 import OpenAI, { APIError, NotFoundError, RateLimitError } from 'openai';
 import type { ResponseInput } from 'openai/resources/responses/responses';
 import { pino } from 'pino';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { configFileSchema } from '../../contracts/config-file.ts';
 import { schedulerStatusSchema } from '../../contracts/scheduler-status.ts';
 import { createProxy } from '../../proxy/create-proxy.ts';
@@ -189,10 +189,16 @@ describe.each([
       const second = await conversation.next(streaming, headers);
       expect(second).toMatchObject({ text: 'Looked up.', run: first.run });
       expect(first.run).toMatch(named ? new RegExp(`^${name}$`) : /^run_[A-Za-z0-9]{22}$/);
-      const { runs } = schedulerStatusSchema.parse(await (await fetch(`${scheduler.url}/status`)).json());
-      const run = runs.find((entry) => entry.run === first.run);
-      expect(run).toMatchObject({ turns: 2, pauses: 1, phase: 'idle' });
-      expect(run?.replicas).toHaveLength(1);
+      // The scheduler hears of the end by another connection than the one that asks it.
+      await vi.waitFor(
+        async () => {
+          const { runs } = schedulerStatusSchema.parse(await (await fetch(`${scheduler.url}/status`)).json());
+          const run = runs.find((entry) => entry.run === first.run);
+          expect(run).toMatchObject({ turns: 2, pauses: 1, phase: 'idle' });
+          expect(run?.replicas).toHaveLength(1);
+        },
+        { timeout: 20_000 },
+      );
     });
   });
 

@@ -1,7 +1,7 @@
 import OpenAI from 'openai';
 import type { ChatCompletionMessageParam, ChatCompletionTool } from 'openai/resources/chat/completions';
 import { pino } from 'pino';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { configFileSchema } from '../../contracts/config-file.ts';
 import { schedulerStatusSchema, type RunStatusEntry } from '../../contracts/scheduler-status.ts';
 import { createProxy } from '../../proxy/create-proxy.ts';
@@ -44,6 +44,17 @@ describe.each([
   const runs = async (): Promise<RunStatusEntry[]> =>
     schedulerStatusSchema.parse(await (await fetch(`${scheduler.url}/status`)).json()).runs;
 
+  /** The scheduler hears of the end of a turn by another connection than the one that asks it. */
+  const restingRuns = async (): Promise<RunStatusEntry[]> =>
+    await vi.waitFor(
+      async () => {
+        const seen = await runs();
+        expect(seen.filter(({ phase }) => phase === 'generating')).toEqual([]);
+        return seen;
+      },
+      { timeout: 20_000 },
+    );
+
   /** The loop of an agent: as many turns as the model asks for; looks at the scheduler in each pause. */
   async function runAgent(task: string, headers: Record<string, string>) {
     const client = new OpenAI({
@@ -59,7 +70,7 @@ describe.each([
       messages.push(message);
       const calls = message.tool_calls ?? [];
       if (calls.length === 0) return { messages, pauses };
-      pauses.push(await runs());
+      pauses.push(await restingRuns());
       for (const call of calls) messages.push({ role: 'tool', tool_call_id: call.id, content: 'a river' });
     }
     throw new Error('the agent did not end');
@@ -107,7 +118,7 @@ describe.each([
         await runAgent(`The ${river}. [[sim {"calls":["lookup","lookup","lookup"]}]]`, {});
       }),
     );
-    const mine = (await runs()).filter(({ run }) => !known.has(run));
+    const mine = (await restingRuns()).filter(({ run }) => !known.has(run));
     expect(mine.map(({ turns, pauses, phase }) => ({ turns, pauses, phase }))).toEqual(
       Array.from({ length: 4 }, () => ({ turns: 4, pauses: 3, phase: 'idle' })),
     );

@@ -133,7 +133,7 @@ describe('a tree with nothing at work', () => {
     const settings = { address: server.address, namespace: 'default' };
     const links = [new TemporalLink(settings), new TemporalLink(settings)];
     const clients = links.map(
-      (link) => new TreeClient(link, { taskQueue: stack.taskQueue, idleMs: 60_000, limitMs: 20_000 }),
+      (link) => new TreeClient(link, { taskQueue: stack.taskQueue, idleMs: 60_000, limitMs: 60_000 }),
     );
     const wish = (parent: string) => ({
       handle: newHandle() as Handle,
