@@ -1,3 +1,5 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Caller, ReplicaId, RunId, TurnId } from '../../../contracts/ids.ts';
@@ -275,4 +277,37 @@ it('after any sequence of events every turn is counted exactly once, in its phas
     }),
     { numRuns: 200 },
   );
+});
+
+describe('a ticket that outlives its turn', () => {
+  const collect = (): void => {
+    setFlagsFromString('--expose-gc');
+    (runInNewContext('gc') as () => void)();
+  };
+
+  /** Its own function, so that no variable of the test holds the request. */
+  function turnWithRequest(bench: Bench, turn: string): { ticket: Ticket; request: WeakRef<object> } {
+    const request = { body: new Uint8Array(1_000) };
+    const ticket = bench.arrive(turn);
+    ticket.onAbort(() => request.body.fill(0));
+    return { ticket, request: new WeakRef(request) };
+  }
+
+  it.each<[string, (bench: Bench, ticket: Ticket) => void]>([
+    ['that ended', (bench, ticket) => (bench.admit('t'), ticket.finished({ outcome: 'done' }))],
+    ['whose client left', (_bench, ticket) => ticket.abandon()],
+    ['that was refused', (bench) => bench.turns.reject('t' as TurnId, 'overloaded')],
+  ])('holds nothing of the request of one %s', async (_how, end) => {
+    const bench = new Bench();
+    const { ticket, request } = turnWithRequest(bench, 't');
+    // A weak reference that was just made holds its target until the event loop comes round.
+    await new Promise((resolve) => setImmediate(resolve));
+    collect();
+    expect(request.deref()).toBeDefined();
+    await new Promise((resolve) => setImmediate(resolve));
+    end(bench, ticket);
+    collect();
+    expect(request.deref()).toBeUndefined();
+    expect(ticket.turn).toBe('t');
+  });
 });
