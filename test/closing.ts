@@ -9,6 +9,15 @@ export function closeAfterTest(close: () => Promise<void> | void): void {
   closing.push(close);
 }
 
+/** @throws what the first that failed has thrown, once all have been tried. */
 export async function closeOpened(): Promise<void> {
-  for (const close of closing.splice(0).toReversed()) await close();
+  const faults: unknown[] = [];
+  for (const close of closing.splice(0).toReversed()) {
+    try {
+      await close();
+    } catch (error) {
+      faults.push(error);
+    }
+  }
+  if (faults.length > 0) throw faults[0];
 }

@@ -10,6 +10,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { runCommand } from '../../cli/setup/run-command.ts';
 import { SetupFault } from '../../cli/setup/setup-fault.ts';
+import { endWithThisProcess } from '../site/end-with-this-process.ts';
 
 export interface ProcessSpec {
   readonly name: string;
@@ -31,21 +32,6 @@ const stopTimeoutMs = 5_000;
 const readyTimeoutMs = 90_000;
 const pollMs = 100;
 
-/** All that run now: a frozen one would outlive this process, since it cannot even be interrupted. */
-const alive = new Set<ChildProcess>();
-let guarded = false;
-
-function endWithThisProcess(child: ChildProcess): void {
-  alive.add(child);
-  child.once('exit', () => alive.delete(child));
-  if (guarded) return;
-  guarded = true;
-  process.once('exit', () => {
-    for (const one of alive) one.kill('SIGKILL');
-  });
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
-}
-
 /** @throws SetupFault when it cannot be started; that it is ready is running by the functions below. */
 export async function startProcess(spec: ProcessSpec): Promise<RunningProcess> {
   const logPath = join(spec.workDir, `${spec.name}.log`);
@@ -63,7 +49,8 @@ export async function startProcess(spec: ProcessSpec): Promise<RunningProcess> {
     );
   });
   if (child.pid === undefined) throw new SetupFault(`${spec.name} has no process id`);
-  endWithThisProcess(child);
+  // A frozen one would outlive this process, since it cannot even be interrupted.
+  endWithThisProcess({ pid: child.pid, exited: new Promise((gone) => child.once('exit', gone)) });
   return { name: spec.name, pid: child.pid, logPath, close: async () => await stopChild(child) };
 }
 
