@@ -19,6 +19,8 @@ export interface ChildSpec {
   readonly ready: RegExp;
   /** Milliseconds to stop in order before it is killed; absent: 15,000. */
   readonly stopTimeoutMs?: number;
+  /** Told of it before it is ready: of whoever must end it if this process ends meanwhile. */
+  readonly onSpawn?: (child: Pick<RunningChild, 'pid' | 'exited'>) => void;
 }
 
 export interface RunningChild {
@@ -59,6 +61,7 @@ export async function startChild(spec: ChildSpec): Promise<RunningChild> {
       clearTimeout(timer);
     }
   };
+  if (child.pid !== undefined) spec.onSpawn?.({ pid: child.pid, exited });
   try {
     const readyMatch = await waitForReady(child, spec);
     if (child.pid === undefined) throw new SetupFault(`${spec.name} has no process id`);

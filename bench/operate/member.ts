@@ -91,8 +91,8 @@ export class Member {
       logPath: join(logsDir, `${name}.log`),
       ready: /\bready at \S+/,
       stopTimeoutMs: stopLimitMs,
+      onSpawn: endWithThisProcess,
     });
-    endWithThisProcess(child);
     this.#running = child;
     this.lives.push({
       member: name,

@@ -77,8 +77,8 @@ export async function startStackProcess(plan: StackPlan): Promise<StackProcess> 
     logPath: join(workDir, 'fermata.log'),
     ready: /^\{"ready":true.*\}$/,
     stopTimeoutMs,
+    onSpawn: (starting) => endWithThisProcess(starting, 'SIGTERM'),
   });
-  endWithThisProcess(child, 'SIGTERM');
   const { temporal, pid, pids, mcpUrl, proxyUrl, taskQueue } = readySchema.parse(
     JSON.parse(child.readyMatch[0]),
   );
