@@ -138,7 +138,7 @@ export class Load {
 
   #probe(): void {
     for (const replica of this.state.replicas.keys()) {
-      const load = { running: 0, waiting: 0, cacheUsage: 0.5, capacityTokens };
+      const load = { running: 0, waiting: 0, cacheUsage: 0.5, capacityTokens, capacityContexts: null };
       this.#send({ type: 'replicaProbed', atMs: this.#nowMs, replica, healthy: true, load });
     }
   }

@@ -36,6 +36,10 @@ export const replicaStatusSchema = z.object({
     capacityReason: z.enum(['unlimited', 'reported', 'miss', 'hit']),
     /** As the engine reports it; null: it does not. */
     reportedTokens: z.number().nullable(),
+    /** Contexts that the engine keeps apart, one a slot; null: it has none. */
+    slots: z.number().nullable(),
+    /** How many residents there may be; null: not limited. */
+    capacityContexts: z.number().nullable(),
     /** Resumed turns of resident runs whose context was still cached, and those whose context was gone. */
     hits: z.number(),
     misses: z.number(),

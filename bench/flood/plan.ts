@@ -45,8 +45,9 @@ export function planOf(engine: EngineChoice, quick: boolean, lanes: number | nul
       about: '16 batch and 2 interactive agents on two llama.cpp replicas of 4 slots and one thread each',
       replicas: [{}, {}],
       loads: llamaLoads,
-      warmUpMs: quick ? 30_000 : 60_000,
-      windowMs: quick ? 90_000 : 180_000,
+      // A run takes one to four minutes here: shorter windows would see none whole.
+      warmUpMs: 60_000,
+      windowMs: quick ? 240_000 : 360_000,
     };
     // Each engine takes a core: two pairs of them would measure each other.
     return { engine, dialogue: 'plain', scenario, repeats: quick ? 1 : 3, tie: 0.2, lanes: 1 };

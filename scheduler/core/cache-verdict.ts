@@ -6,6 +6,7 @@
 import { foundContext, noteHit, noteMiss } from './capacity.ts';
 import type { Effect, TurnReport } from './events.ts';
 import { someWaitFor } from './routes.ts';
+import { prefixBlockTokens } from './limits.ts';
 import type { SchedulerState, Turn } from './state.ts';
 
 /**
@@ -13,6 +14,8 @@ import type { SchedulerState, Turn } from './state.ts';
  * hashed to know that the turn went on with it.
  */
 const leastJudgedTokens = 512;
+/** An engine with slots keeps a context token by token: one hashed block says that the turn went on with it. */
+const leastJudgedOfSlots = prefixBlockTokens;
 
 /** Call while the turn still counts among the residents. */
 export function judgeCache(
@@ -26,7 +29,8 @@ export function judgeCache(
   if (outcome !== 'paused' && outcome !== 'done') return;
   const { capacity, ledger } = replica;
   capacity.countsSeen = true;
-  if (leftTokens === null || leftTokens < leastJudgedTokens) return;
+  const least = capacity.reportedContexts === null ? leastJudgedTokens : leastJudgedOfSlots;
+  if (leftTokens === null || leftTokens < least) return;
   const found = foundContext(leftTokens, usage.promptTokens, cachedTokens);
   effects.push({ type: 'recorded', record: { metric: 'resumed_context', replica: replica.id, found } });
   const changed = found

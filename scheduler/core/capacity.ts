@@ -2,8 +2,11 @@
  * How many tokens of live contexts a replica may be given (`residency`): what its engine reports, less
  * a part, then corrected by what its cache really does. A context that was left there and is gone makes it
  * smaller, one that is still there while turns wait makes it larger. Unlimited until something is known.
+ *
+ * An engine with slots keeps one context in each, however small. Some keep what lost its slot in main memory,
+ * and none says so: so contexts are not limited until one beyond the slots was gone.
  */
-import type { CapacityReason } from './events.ts';
+import type { CapacityReason, EngineLoad } from './events.ts';
 
 /** Of what the engine reports; the rest is for foreign turns, replies that grow and what is not told. */
 export const usableShare = 0.87;
@@ -16,6 +19,8 @@ const hitGrowth = 0.03;
 const leastShare = 0.5;
 /** Made smaller so often without one hit between: this engine keeps nothing from turn to turn. */
 const cachelessShrinks = 40;
+/** Of a context, beyond the slots of an engine: how soon it is tried again whether it keeps one more. */
+const hitContexts = 1 / 64;
 /** One eviction makes many runs miss: they count once. */
 const missEveryMs = 2_000;
 
@@ -24,6 +29,11 @@ export interface Capacity {
   reportedTokens: number | null;
   /** In force; Infinity: not limited. */
   tokens: number;
+  /** Slots, as the engine last reported them; null: it has none. */
+  reportedContexts: number | null;
+  /** In force; Infinity: not limited. Never below the slots. */
+  contexts: number;
+  /** What set either of them last. */
   reason: CapacityReason;
   /** Whether any reply told how many prompt tokens were cached. */
   countsSeen: boolean;
@@ -39,6 +49,8 @@ export function unknownCapacity(): Capacity {
   return {
     reportedTokens: null,
     tokens: Number.POSITIVE_INFINITY,
+    reportedContexts: null,
+    contexts: Number.POSITIVE_INFINITY,
     reason: 'unlimited',
     countsSeen: false,
     missedAtMs: null,
@@ -57,11 +69,18 @@ export function isMeasurable({ reportedTokens, countsSeen, shrinksSinceHit }: Ca
 }
 
 /** Takes over a report; a report like the last one leaves the corrections. Returns whether it is another. */
-export function takeReport(capacity: Capacity, reportedTokens: number | null): boolean {
-  if (reportedTokens === null || reportedTokens <= 0 || reportedTokens === capacity.reportedTokens) {
+export function takeReport(
+  capacity: Capacity,
+  { capacityTokens, capacityContexts }: Pick<EngineLoad, 'capacityTokens' | 'capacityContexts'>,
+): boolean {
+  if (capacityContexts !== null && capacityContexts > 0 && capacityContexts !== capacity.reportedContexts) {
+    capacity.reportedContexts = capacityContexts;
+    capacity.contexts = Number.POSITIVE_INFINITY;
+  }
+  if (capacityTokens === null || capacityTokens <= 0 || capacityTokens === capacity.reportedTokens) {
     return false;
   }
-  capacity.reportedTokens = reportedTokens;
+  capacity.reportedTokens = capacityTokens;
   capacity.tokens = usableTokens(capacity);
   capacity.reason = 'reported';
   capacity.missedAtMs = null;
@@ -88,15 +107,35 @@ export interface Residents {
   readonly meanTokens: number;
 }
 
+/** Whether a replica may be given so many contexts of so many tokens in all. */
+export function fits(capacity: Capacity, contexts: number, tokens: number): boolean {
+  return contexts <= capacity.contexts && tokens <= capacity.tokens;
+}
+
+/**
+ * Contexts that the engine is taken to keep apart: those that are in force, else its slots; 0: it has no such
+ * number.
+ */
+export function keptApart({ contexts, reportedContexts }: Capacity): number {
+  return Number.isFinite(contexts) ? Math.floor(contexts) : (reportedContexts ?? 0);
+}
+
 /**
  * A context was gone. Counts only while the residents fit: what was let in earlier would push the capacity
- * far below the truth while it drains. One that was alone is no sign of too little memory. Returns whether the
- * capacity changed.
+ * far below the truth while it drains. One that was alone is no sign of too little memory. With more residents
+ * than slots it was for want of a slot, and half of what is beyond them goes. Returns whether the capacity changed.
  */
 export function noteMiss(capacity: Capacity, residents: Residents, nowMs: number): boolean {
   capacity.misses += 1;
-  if (residents.contexts <= 1 || residents.tokens > capacity.tokens) return false;
+  if (residents.contexts <= 1 || !fits(capacity, residents.contexts, residents.tokens)) return false;
   if (capacity.missedAtMs !== null && nowMs - capacity.missedAtMs < missEveryMs) return false;
+  const slots = capacity.reportedContexts;
+  if (slots !== null && residents.contexts > slots) {
+    capacity.missedAtMs = nowMs;
+    capacity.contexts = slots + Math.floor((residents.contexts - slots) / 2);
+    capacity.reason = 'miss';
+    return true;
+  }
   const least = (capacity.reportedTokens ?? 0) * usableShare * leastShare;
   if (capacity.tokens <= least) return false;
   capacity.missedAtMs = nowMs;
@@ -110,8 +149,10 @@ export function noteMiss(capacity: Capacity, residents: Residents, nowMs: number
 export function noteHit(capacity: Capacity, residents: Residents, turnsWait: boolean): boolean {
   capacity.hits += 1;
   capacity.shrinksSinceHit = 0;
+  if (!turnsWait) return false;
+  capacity.contexts += hitContexts;
   const mostTokens = usableTokens(capacity);
-  if (!turnsWait || !Number.isFinite(capacity.tokens) || capacity.tokens >= mostTokens) return false;
+  if (!Number.isFinite(capacity.tokens) || capacity.tokens >= mostTokens) return false;
   capacity.tokens = Math.min(mostTokens, capacity.tokens + residents.meanTokens * hitGrowth);
   capacity.reason = 'hit';
   return true;

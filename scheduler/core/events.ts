@@ -18,6 +18,8 @@ export interface EngineLoad {
   readonly cacheUsage: number | null;
   /** Tokens of KV memory that it has in all. */
   readonly capacityTokens: number | null;
+  /** Contexts that it keeps apart at most, whatever their size (slots); null: it has no such number. */
+  readonly capacityContexts: number | null;
 }
 
 /** What set the capacity last: nothing, the engine's report, a context that was gone, or one still there. */

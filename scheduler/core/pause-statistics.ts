@@ -15,6 +15,9 @@ const mostKeptMs = 5_000;
 const fewestPauses = 4;
 const mostPauses = 64;
 
+/** Stands for the tools of runs that call them in plain text. No tool has an empty name. */
+export const plainText = '';
+
 /** Upper ends of the buckets; the last bucket has none. */
 const boundsMs: readonly number[] = [
   250, 500, 750, 1_000, 1_250, 1_500, 2_000, 3_000, 5_000, 10_000, 15_000, 20_000, 30_000, 45_000, 60_000,
@@ -49,7 +52,8 @@ export function isSlow(statistics: PauseStatistics, toolNames: readonly string[]
  * over by then. Later it is at the mercy of the engine, or one run that pauses for long would keep all others out.
  */
 export function keptMs(statistics: PauseStatistics, toolNames: readonly string[]): number {
-  const usualMs = toolNames.map((name) => upperPauseMs(statistics, name)).filter((ms) => ms > 0);
+  const names = toolNames.length === 0 ? [plainText] : toolNames;
+  const usualMs = names.map((name) => upperPauseMs(statistics, name)).filter((ms) => ms > 0);
   return usualMs.length === 0 ? unknownKeptMs : Math.min(mostKeptMs, Math.max(...usualMs));
 }
 

@@ -4,9 +4,10 @@
  */
 import type { TurnReport } from './events.ts';
 import { goesOn, leftContext } from './footprint.ts';
-import { isSlow, notePause } from './pause-statistics.ts';
+import { isSlow, notePause, plainText } from './pause-statistics.ts';
 import { settleResidences } from './residence.ts';
 import { countsContexts, isOverfull } from './residency.ts';
+import { mostReturn, noteReturn } from './returns.ts';
 import type { Replica, Run, SchedulerState, Turn } from './state.ts';
 
 /** Whether the run pauses with the end of this turn, which is no longer in flight. */
@@ -16,10 +17,10 @@ export function isPause(state: SchedulerState, run: Run, turn: Turn, { outcome }
 
 /**
  * A run that calls its tools in plain text never says that it pauses: when it came back soon after a finished
- * reply, it will again.
+ * reply, it will again; before its first one, it is taken to do as most runs of its class.
  */
 function pausesInText(state: SchedulerState, run: Run, turn: Turn, outcome: TurnReport['outcome']): boolean {
-  if (outcome !== 'done' || !run.cameBackSoon) return false;
+  if (outcome !== 'done' || !(run.cameBackSoon ?? mostReturn(state.returns, run.class))) return false;
   if (run.inFlight.size > 0 || run.pausingOn !== null || turn.replica === null) return false;
   return countsContexts(state.policy, turn.replica);
 }
@@ -66,8 +67,15 @@ export function notePauseOf(state: SchedulerState, run: Run, endedAtMs: number):
   const restMs = Math.max(0, endedAtMs - run.restsSinceMs);
   run.restsSinceMs = null;
   if (run.toolNames.length > 0) notePause(state.pauseStatistics, run.toolNames, restMs);
-  else if (run.lastOutcome === 'done')
-    run.cameBackSoon = restMs <= state.policy.pauseReservationMs[run.class];
+  else if (run.lastOutcome === 'done') noteRestOf(state, run, restMs);
+}
+
+/** It has rested after a finished reply, not after a call. */
+function noteRestOf(state: SchedulerState, run: Run, restMs: number): void {
+  run.cameBackSoon = restMs <= state.policy.pauseReservationMs[run.class];
+  if (!run.cameBackSoon) return;
+  noteReturn(state.returns, run.class);
+  notePause(state.pauseStatistics, [plainText], restMs);
 }
 
 /** The time of a pause is up: the run may move, and nobody leaves room for it any more. */

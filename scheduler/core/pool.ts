@@ -34,7 +34,7 @@ export function replicaProbed(
   }
   const otherApis = takeApis(replica, event.apis);
   takeLoad(replica, event);
-  if (takeReport(replica.capacity, event.load?.capacityTokens ?? null)) {
+  if (event.load !== undefined && takeReport(replica.capacity, event.load)) {
     const record = { metric: 'capacity_changed', replica: replica.id, reason: 'reported' } as const;
     effects.push({ type: 'recorded', record });
   }
@@ -112,6 +112,7 @@ function createReplica(config: ReplicaConfig): Replica {
     paused: 0,
     ledger: new Ledger(),
     cacheOrder: new CacheOrder(),
+    slotOrder: new CacheOrder(),
     capacity: unknownCapacity(),
     latency: createLatencyLimit(),
     prefixes: new PrefixMap(),
@@ -134,6 +135,7 @@ function configure(state: SchedulerState, replica: Replica, config: ReplicaConfi
     replica.promptRatio = 1;
     replica.prefixes.clear();
     replica.cacheOrder.clear();
+    replica.slotOrder.clear();
     endPausesOn(state, replica);
   }
   if (config.models !== undefined) {

@@ -2,6 +2,7 @@
  * Which runs are resident where: a run is while a turn of it is in flight there, and while it is paused there
  * with its reservation unexpired. Brings the ledgers in line with a run after anything about it changed.
  */
+import { keptApart } from './capacity.ts';
 import type { Context } from './ledger.ts';
 import { keptMs } from './pause-statistics.ts';
 import type { Replica, Residence, Run, SchedulerState } from './state.ts';
@@ -38,19 +39,26 @@ function moveInCache(state: SchedulerState, run: Run, before: Residence, after: 
   const now = after.find((residence) => residence.replica === replica);
   if (now === undefined) {
     if (before.generating) leaveCache(run, before, Number.NEGATIVE_INFINITY);
-    else replica.cacheOrder.release(run.id);
+    else {
+      replica.cacheOrder.release(run.id);
+      replica.slotOrder.release(run.id);
+    }
   } else if (now.generating || before.generating) enterCache(state, run, now);
 }
 
 function enterCache(state: SchedulerState, run: Run, residence: Residence): void {
   const { replica, generating } = residence;
   if (!generating) leaveCache(run, residence, state.nowMs + keptMs(state.pauseStatistics, run.toolNames));
-  else replica.cacheOrder.use(run.id, ownTokens(residence), memoryOf(replica));
+  else {
+    replica.cacheOrder.use(run.id, ownTokens(residence), memoryOf(replica));
+    replica.slotOrder.use(run.id, 1, keptApart(replica.capacity));
+  }
 }
 
 function leaveCache(run: Run, residence: Residence, keptUntilMs: number): void {
   const { replica } = residence;
   replica.cacheOrder.leave(run.id, ownTokens(residence), keptUntilMs, memoryOf(replica));
+  replica.slotOrder.leave(run.id, 1, keptUntilMs, keptApart(replica.capacity));
 }
 
 function ownTokens({ tokens, sharedTokens }: Residence): number {

@@ -8,7 +8,7 @@
  */
 import type { Policy } from '../../contracts/config-file.ts';
 import type { AdmissionRule } from './admission-rule.ts';
-import { isMeasurable } from './capacity.ts';
+import { fits, isMeasurable, keptApart } from './capacity.ts';
 import { engineLoad, refusalByQueue } from './engine-load.ts';
 import { footprintOf } from './footprint.ts';
 import { assumedPlaces, configuredPlaces } from './places.ts';
@@ -27,15 +27,17 @@ export const residency: AdmissionRule = {
     // What is paused has its room in memory, and a turn of no run takes none of that.
     if (run === null) return refusalByQueue(replica, 0);
     if (replica.inFlight >= configuredPlaces(replica)) return 'places';
-    if (isResidentOn(run, replica) || replica.ledger.contexts === 0) return null;
+    const { ledger, capacity } = replica;
+    if (isResidentOn(run, replica) || ledger.contexts === 0) return null;
+    // Beyond its slots they would wait in its queue, whatever comes meanwhile.
+    if (replica.inFlight >= (capacity.reportedContexts ?? Number.POSITIVE_INFINITY)) return 'places';
     if (lacksMemory(replica)) return 'engine_queue';
-    const context = { tokens: footprintOf(turn, replica), prefix: turn.spec.prefix };
-    const addedTokens = replica.ledger.addedTokens(context);
-    if (replica.ledger.tokens + addedTokens > replica.capacity.tokens) return 'memory';
-    const { reportedTokens } = replica.capacity;
-    const evictsNone =
-      reportedTokens === null || replica.cacheOrder.hasRoom(addedTokens, reportedTokens, state.tickedAtMs);
-    return evictsNone ? null : 'memory';
+    const addedTokens = ledger.addedTokens({
+      tokens: footprintOf(turn, replica),
+      prefix: turn.spec.prefix,
+    });
+    if (!fits(capacity, ledger.contexts + 1, ledger.tokens + addedTokens)) return 'memory';
+    return evictsNone(replica, addedTokens, state.tickedAtMs) ? null : 'memory';
   },
   fullness(replica) {
     if (!isMeasurable(replica.capacity)) return engineLoad.fullness(replica);
@@ -45,9 +47,16 @@ export const residency: AdmissionRule = {
     const ofMemory = Number.isFinite(capacity.tokens)
       ? ledger.tokens / capacity.tokens
       : ledger.contexts / assumedPlaces;
-    return Math.max(ofPlaces, ofMemory);
+    return Math.max(ofPlaces, ofMemory, ledger.contexts / capacity.contexts);
   },
 };
+
+/** Whether the engine would find room for a new context without the eviction of one that is kept. */
+function evictsNone({ capacity, cacheOrder, slotOrder }: Replica, tokens: number, nowMs: number): boolean {
+  const { reportedTokens, contexts } = capacity;
+  if (reportedTokens !== null && !cacheOrder.hasRoom(tokens, reportedTokens, nowMs)) return false;
+  return !Number.isFinite(contexts) || slotOrder.hasRoom(1, keptApart(capacity), nowMs);
+}
 
 /** Turns wait in the engine's queue, and not just for their place in the next batch: its memory is used up. */
 function lacksMemory({ load }: Replica): boolean {
@@ -62,5 +71,5 @@ export function countsContexts(policy: Policy, replica: Replica): boolean {
 
 /** Whether contexts beyond the capacity must drain: then a run that pauses gives its place up. */
 export function isOverfull({ ledger, capacity }: Replica): boolean {
-  return ledger.tokens > capacity.tokens;
+  return !fits(capacity, ledger.contexts, ledger.tokens);
 }

@@ -17,6 +17,7 @@ import {
   startResting,
   stopResting,
 } from './pauses.ts';
+import { noteEnd } from './returns.ts';
 import { settleResidences } from './residence.ts';
 import type { Replica, Run, SchedulerState, Turn } from './state.ts';
 
@@ -58,7 +59,7 @@ function createRun(state: SchedulerState, spec: Pick<TurnSpec, 'run' | 'class' |
     toolNames: [],
     restsSinceMs: null,
     lastOutcome: null,
-    cameBackSoon: false,
+    cameBackSoon: null,
     promptRatio: null,
     residences: [],
     ended: false,
@@ -136,6 +137,7 @@ export function runReleased(state: SchedulerState, run: Run, turn: Turn, report:
     else if (!home.served && run.inFlight.size === 0) leaveHome(run, turn);
   }
   if (run.inFlight.size === 0) {
+    if (outcome === 'done') noteEnd(state.returns, run.class);
     run.activeAtMs = state.nowMs;
     run.rest = run.pausingOn === null ? 'idle' : 'paused';
     run.resident = keepsPlace(state, run);

@@ -20,6 +20,7 @@ import type { LatencyLimit } from './latency-limit.ts';
 import type { Context, Ledger } from './ledger.ts';
 import type { PauseStatistics } from './pause-statistics.ts';
 import type { PrefixMap } from './prefix-map.ts';
+import { createReturns, type Returns } from './returns.ts';
 
 export interface Replica {
   readonly id: ReplicaId;
@@ -46,6 +47,8 @@ export interface Replica {
   readonly ledger: Ledger;
   /** What its engine evicts next, as far as that can be told. */
   readonly cacheOrder: CacheOrder;
+  /** The same in whole contexts, of an engine with slots. */
+  readonly slotOrder: CacheOrder;
   capacity: Capacity;
   /** In force only where the pool says `limit: latency`. */
   latency: LatencyLimit;
@@ -111,8 +114,8 @@ export interface Run {
   restsSinceMs: number | null;
   /** Of the turn that ended last. */
   lastOutcome: TurnOutcome | null;
-  /** Its last finished reply was followed by another turn within the time of a reservation. */
-  cameBackSoon: boolean;
+  /** Whether its last finished reply was followed by another turn within the time of a reservation; null: it had none. */
+  cameBackSoon: boolean | null;
   /** Tokens as the engine counted them for one of the estimate, at its last turn; null: not known. */
   promptRatio: number | null;
   /** Where ledgers count it: at most one a replica. */
@@ -259,6 +262,7 @@ export interface SchedulerState {
   readonly losses: Map<string, Loss>;
   readonly expectations: Expectations;
   readonly pauseStatistics: PauseStatistics;
+  readonly returns: Returns;
   /** Counters of served tokens of callers without turns, the one gone longest first. */
   readonly idleCallers: Map<Caller, number>;
   /** Callers with held turns, the one served least first. */
@@ -301,6 +305,7 @@ export function createState(policy: Policy, callers: Callers): SchedulerState {
     losses: new Map(),
     expectations: createExpectations(),
     pauseStatistics: new Map(),
+    returns: createReturns(),
     idleCallers: new Map(),
     waitingCallers: new Heap<CallerState>((a, b) => a.servedTokens < b.servedTokens),
     servedFloor: 0,

@@ -60,6 +60,8 @@ function describeResidency({ ledger, capacity }: Replica): SchedulerStatus['repl
     capacityTokens: Number.isFinite(capacity.tokens) ? Math.round(capacity.tokens) : null,
     capacityReason: capacity.reason,
     reportedTokens: capacity.reportedTokens,
+    slots: capacity.reportedContexts,
+    capacityContexts: Number.isFinite(capacity.contexts) ? Math.floor(capacity.contexts) : null,
     hits: capacity.hits,
     misses: capacity.misses,
   };

@@ -1,10 +1,14 @@
 /**
- * Tokens of KV memory that an engine tells of outside its metrics: SGLang in its server info, llama.cpp as
- * the context of its slots. Asked seldom, since it does not change while an engine runs.
+ * What an engine tells of its KV memory outside its metrics: SGLang its tokens in its server info, llama.cpp
+ * its slots, each of which keeps one context, and how long that may be. Asked seldom, since it does not change
+ * while an engine runs.
  */
 import { z } from 'zod';
 import type { Engine } from '../../contracts/config-file.ts';
+import type { EngineLoad } from '../core/events.ts';
 import { getJson, type GetOptions } from './bounded-get.ts';
+
+export type EngineCapacity = Pick<EngineLoad, 'capacityTokens' | 'capacityContexts'>;
 
 const tokensSchema = z.int().min(1);
 
@@ -18,42 +22,59 @@ const llamacppSchema = z.object({
 interface Source {
   /** The first path that answers with what is wanted counts. */
   readonly paths: readonly string[];
-  read(body: unknown): number | null;
+  /** null: it is not there. */
+  read(body: unknown): EngineCapacity | null;
 }
 
 const sources: Readonly<Partial<Record<Engine, Source>>> = {
   sglang: {
     paths: ['/get_server_info', '/server_info'],
-    read: (body) => sglangSchema.safeParse(body).data?.max_total_num_tokens ?? null,
+    read(body) {
+      const info = sglangSchema.safeParse(body).data;
+      return info === undefined
+        ? null
+        : { capacityTokens: info.max_total_num_tokens, capacityContexts: null };
+    },
   },
   llamacpp: {
     paths: ['/props'],
     read(body) {
       const props = llamacppSchema.safeParse(body).data;
-      return props === undefined ? null : props.total_slots * props.default_generation_settings.n_ctx;
+      if (props === undefined) return null;
+      const slots = props.total_slots;
+      return { capacityTokens: slots * props.default_generation_settings.n_ctx, capacityContexts: slots };
     },
   },
 };
 
-/** Over all engines at `urls`; null when one of them does not say. */
+const unknownCapacity: EngineCapacity = { capacityTokens: null, capacityContexts: null };
+
+/** Over all engines at `urls`; null where one of them does not say. */
 export async function probeCapacity(
   engine: Engine,
   urls: readonly string[],
   options: GetOptions,
-): Promise<number | null> {
+): Promise<EngineCapacity> {
   const source = sources[engine];
-  if (source === undefined) return null;
+  if (source === undefined) return unknownCapacity;
   const answers = await Promise.all(urls.map((url) => readFirst(source, url, options)));
-  return answers.reduce<number | null>(
-    (sum, tokens) => (sum === null || tokens === null ? null : sum + tokens),
+  return {
+    capacityTokens: sumOfAll(answers.map(({ capacityTokens }) => capacityTokens)),
+    capacityContexts: sumOfAll(answers.map(({ capacityContexts }) => capacityContexts)),
+  };
+}
+
+function sumOfAll(values: readonly (number | null)[]): number | null {
+  return values.reduce<number | null>(
+    (sum, value) => (sum === null || value === null ? null : sum + value),
     0,
   );
 }
 
-async function readFirst(source: Source, url: string, options: GetOptions): Promise<number | null> {
+async function readFirst(source: Source, url: string, options: GetOptions): Promise<EngineCapacity> {
   for (const path of source.paths) {
-    const tokens = source.read(await getJson(`${url}${path}`, options));
-    if (tokens !== null) return tokens;
+    const capacity = source.read(await getJson(`${url}${path}`, options));
+    if (capacity !== null) return capacity;
   }
-  return null;
+  return unknownCapacity;
 }

@@ -50,7 +50,10 @@ const names: Readonly<Partial<Record<Engine, EngineNames>>> = {
   },
 };
 
-const unknownLoad: EngineLoad = { running: null, waiting: null, cacheUsage: null, capacityTokens: null };
+/** What metrics tell; slots are told elsewhere. */
+export type ToldLoad = Omit<EngineLoad, 'capacityContexts'>;
+
+const unknownLoad: ToldLoad = { running: null, waiting: null, cacheUsage: null, capacityTokens: null };
 
 /** Labels of its one sample a rank say how the cache is made: blocks and tokens in a block. */
 const vllmCacheConfig = 'vllm:cache_config_info';
@@ -65,7 +68,7 @@ export function reportsLoad(engine: Engine): boolean {
  * The load in a metrics text. Samples that carry a `model_name` of another model are left out, unless
  * none carries one of `models`: an engine may name its metrics otherwise than its API.
  */
-export function readEngineLoad(engine: Engine, text: string, models: readonly string[]): EngineLoad {
+export function readEngineLoad(engine: Engine, text: string, models: readonly string[]): ToldLoad {
   const known = names[engine];
   if (known === undefined) return unknownLoad;
   const sources = [...known.running, ...known.waiting, ...known.cacheUsage];
@@ -81,8 +84,8 @@ export function readEngineLoad(engine: Engine, text: string, models: readonly st
 }
 
 /** Adds up what the engines behind a router report; an engine that says nothing is left out. */
-export function addLoads(loads: readonly EngineLoad[]): EngineLoad {
-  const known = (pick: (load: EngineLoad) => number | null): number[] =>
+export function addLoads(loads: readonly ToldLoad[]): ToldLoad {
+  const known = (pick: (load: ToldLoad) => number | null): number[] =>
     loads.map(pick).filter((value) => value !== null);
   return {
     running: sum(known((load) => load.running)),

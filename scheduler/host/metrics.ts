@@ -131,7 +131,7 @@ function decisionLabels(entry: Decision): { outcome: string; class: string } {
 
 /** Gauges read the state when they are scraped, so they are never behind it. */
 function addGauges(state: SchedulerState, registers: Registry[], facts: HostFacts): void {
-  const gauge = (name: string, help: string, labelNames: string[], set: (own: Gauge) => void): void => {
+  const gauge: AddGauge = (name, help, labelNames, set) => {
     const own: Gauge = new Gauge({
       name: `fermata_scheduler_${name}`,
       help,
@@ -168,6 +168,30 @@ function addGauges(state: SchedulerState, registers: Registry[], facts: HostFact
     for (const replica of state.replicas.values())
       own.set({ replica: replica.id }, replica.pausedInteractive);
   });
+  gauge(
+    'refusing',
+    '1 when turns wait for room on a replica, by what is lacking.',
+    ['replica', 'reason'],
+    (own) => {
+      for (const replica of state.replicas.values()) {
+        const reason = refusalOfFirst(state, replica);
+        if (reason !== null) own.set({ replica: replica.id, reason }, 1);
+      }
+    },
+  );
+  addResidencyGauges(state, gauge);
+  gauge('caller_turns', 'Turns of the busiest callers.', ['caller', 'state'], (own) => {
+    for (const caller of busiest(state)) {
+      own.set({ caller: caller.id, state: 'held' }, caller.heldTurns);
+      own.set({ caller: caller.id, state: 'in_flight' }, caller.inFlight);
+    }
+  });
+}
+
+/** Name without its beginning, help, labels, and what is set at each scrape. */
+type AddGauge = (name: string, help: string, labelNames: string[], set: (own: Gauge) => void) => void;
+
+function addResidencyGauges(state: SchedulerState, gauge: AddGauge): void {
   gauge('residents', 'Live contexts counted on a replica.', ['replica'], (own) => {
     for (const replica of state.replicas.values()) own.set({ replica: replica.id }, replica.ledger.contexts);
   });
@@ -181,21 +205,10 @@ function addGauges(state: SchedulerState, registers: Registry[], facts: HostFact
         own.set({ replica: id, reason: capacity.reason }, capacity.tokens);
     }
   });
-  gauge(
-    'refusing',
-    '1 when turns wait for room on a replica, by what is lacking.',
-    ['replica', 'reason'],
-    (own) => {
-      for (const replica of state.replicas.values()) {
-        const reason = refusalOfFirst(state, replica);
-        if (reason !== null) own.set({ replica: replica.id, reason }, 1);
-      }
-    },
-  );
-  gauge('caller_turns', 'Turns of the busiest callers.', ['caller', 'state'], (own) => {
-    for (const caller of busiest(state)) {
-      own.set({ caller: caller.id, state: 'held' }, caller.heldTurns);
-      own.set({ caller: caller.id, state: 'in_flight' }, caller.inFlight);
+  const contextsHelp = 'Contexts that a replica with slots may have; absent: not limited by slots.';
+  gauge('capacity_contexts', contextsHelp, ['replica'], (own) => {
+    for (const { id, capacity } of state.replicas.values()) {
+      if (Number.isFinite(capacity.contexts)) own.set({ replica: id }, Math.floor(capacity.contexts));
     }
   });
 }

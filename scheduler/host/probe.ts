@@ -71,7 +71,7 @@ async function probeModels(
 async function probeLoad(replica: ReplicaConfig, options: ProbeOptions): Promise<EngineLoad | undefined> {
   if (!reportsLoad(replica.engine)) return undefined;
   const urls = replica.loadFrom ?? [replica.url];
-  const [answers, askedTokens] = await Promise.all([
+  const [answers, asked] = await Promise.all([
     Promise.all(urls.map((url) => get(`${url}/metrics`, options))),
     options.askCapacity ? probeCapacity(replica.engine, urls, options) : null,
   ]);
@@ -80,7 +80,10 @@ async function probeLoad(replica: ReplicaConfig, options: ProbeOptions): Promise
   );
   const metrics = addLoads(loads);
   const complete = loads.length === urls.length;
-  const capacityTokens = askedTokens ?? (complete ? metrics.capacityTokens : null);
-  const load = { ...metrics, capacityTokens };
+  const load = {
+    ...metrics,
+    capacityTokens: asked?.capacityTokens ?? (complete ? metrics.capacityTokens : null),
+    capacityContexts: asked?.capacityContexts ?? null,
+  };
   return Object.values(load).every((value) => value === null) ? undefined : load;
 }

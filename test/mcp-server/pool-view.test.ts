@@ -23,6 +23,8 @@ const status = schedulerStatusSchema.parse({
         residents: 1,
         tokens: 10,
         capacityTokens: null,
+        slots: null,
+        capacityContexts: null,
         capacityReason: 'unlimited',
         reportedTokens: null,
         hits: 0,

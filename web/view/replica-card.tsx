@@ -34,7 +34,14 @@ export function ReplicaCard({ replica }: { readonly replica: Replica }) {
         unit=" tokens"
       />
       <dl class="facts">
-        <Fact name="Resident runs" value={count(residency.residents)} />
+        <Fact
+          name="Resident runs"
+          value={
+            residency.capacityContexts === null
+              ? count(residency.residents)
+              : `${count(residency.residents)} of ${count(residency.capacityContexts)}`
+          }
+        />
         <Fact name="Paused interactive" value={count(replica.pausedInteractive)} />
         <Fact name="Engine runs" value={replica.running === null ? 'not told' : count(replica.running)} />
         <Fact name="Engine queue" value={replica.waiting === null ? 'not told' : count(replica.waiting)} />

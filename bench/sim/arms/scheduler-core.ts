@@ -97,7 +97,7 @@ function createCoreArm({ replicas }: ArmOptions, options: CoreOptions): Arm {
 
 function loadFrom(metrics: string, capacityReported: boolean): EngineLoad {
   const text = capacityReported ? metrics : withoutCapacity(metrics);
-  return readEngineLoad('vllm', text, [model]);
+  return { ...readEngineLoad('vllm', text, [model]), capacityContexts: null };
 }
 
 /** What an engine would say that keeps its capacity to itself. */

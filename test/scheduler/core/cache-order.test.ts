@@ -101,7 +101,7 @@ describe('room for more', () => {
           if (kind === 'kept') break;
           room += tokens;
         }
-        expect(order.tokens).toBe(sum());
+        expect(order.size).toBe(sum());
         expect(order.hasRoom(wanted, memoryTokens, nowMs)).toBe(room >= wanted);
       }),
       { numRuns: 300 },

@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Policy } from '../../../contracts/config-file.ts';
 import { usableShare } from '../../../scheduler/core/capacity.ts';
+import { keptMs } from '../../../scheduler/core/pause-statistics.ts';
 import { admitted, replica, replicaState, Scenario, type TurnFields } from './scenario.ts';
 
 /** What a turn weighs: its prompt, and its reply of at most 100 tokens. */
@@ -315,5 +316,53 @@ describe('a run that calls its tools in plain text', () => {
     scenario.pass(16_000);
     scenario.serve('2', sized(450, { run: 'r' }), 'done');
     expect(scenario.run('r')).toMatchObject({ resident: false, rest: 'idle' });
+  });
+
+  /** As many runs of a class, of which so many come back soon after their first reply. */
+  function after(runs: number, returning: number, serviceClass: 'interactive' | 'batch' = 'batch'): Scenario {
+    const scenario = pool(1_000);
+    for (let run = 0; run < runs; run += 1) {
+      const fields = { run: `${serviceClass} ${run}`, class: serviceClass };
+      scenario.serve(`${run}.1`, sized(100, fields), 'done');
+      if (run < returning) scenario.serve(`${run}.2`, sized(120, fields), 'failed');
+      scenario.send({ type: 'runEnded', proxy: 'p' as never, run: fields.run as never });
+    }
+    return scenario;
+  }
+
+  it.each([
+    ['most of its class come back soon', 10, 6, 'batch', true],
+    ['half of them do', 10, 5, 'batch', false],
+    ['too few have been seen', 7, 7, 'batch', false],
+    ['those that do are of the other class', 10, 10, 'interactive', false],
+  ] as const)(
+    'pauses with its first reply or not when %s',
+    (_name, runs, returning, serviceClass, pauses) => {
+      const scenario = after(runs, returning, serviceClass);
+      scenario.serve('1', sized(100, { run: 'r', class: 'batch' }), 'done');
+      expect(scenario.run('r')).toMatchObject({ resident: pauses, rest: pauses ? 'paused' : 'idle' });
+    },
+  );
+
+  it('follows a class that changes: of the last 64 replies most must have been followed', () => {
+    const scenario = after(10, 10);
+    for (let run = 0; run < 40; run += 1) {
+      scenario.serve(`once ${run}`, sized(100, { run: `once ${run}`, class: 'batch' }), 'done');
+      scenario.pass(60_000);
+    }
+    scenario.serve('1', sized(100, { run: 'r', class: 'batch' }), 'done');
+    expect(scenario.run('r')).toMatchObject({ resident: false });
+  });
+
+  it('is protected for as long as most such pauses last', () => {
+    const { returns, pauseStatistics } = new Scenario([replica('a')]).state;
+    expect(keptMs(pauseStatistics, [])).toBe(1_000);
+    const scenario = pool(1_000);
+    for (let turn = 0; turn < 6; turn += 1) {
+      scenario.serve(`${turn}`, sized(100 + turn, { run: 'r' }), 'done');
+      scenario.pass(3_000);
+    }
+    expect(keptMs(scenario.state.pauseStatistics, [])).toBe(3_000);
+    expect(returns.interactive).toEqual({ ends: 0, returns: 0 });
   });
 });

@@ -157,7 +157,16 @@ export class Scenario {
         ...(models === undefined ? {} : { models }),
         ...(load === undefined || load === null
           ? {}
-          : { load: { running: null, waiting: null, cacheUsage: null, capacityTokens: null, ...load } }),
+          : {
+              load: {
+                running: null,
+                waiting: null,
+                cacheUsage: null,
+                capacityTokens: null,
+                capacityContexts: null,
+                ...load,
+              },
+            }),
       }),
     );
   }

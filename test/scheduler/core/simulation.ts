@@ -4,7 +4,7 @@
  * The world keeps its own books of what each proxy holds and has in flight, and checks every effect and
  * the core's invariants against them after each step.
  */
-import { isMeasurable } from '../../../scheduler/core/capacity.ts';
+import { fits, isMeasurable } from '../../../scheduler/core/capacity.ts';
 import { Heap, type HeapEntry } from '../../../scheduler/core/heap.ts';
 import type { Effect, SchedulerEvent } from '../../../scheduler/core/events.ts';
 import { createState, type SchedulerState } from '../../../scheduler/core/state.ts';
@@ -114,6 +114,7 @@ export function simulatedPolicy(seed: number, fields: Partial<Policy> = {}): Pol
 /** What an engine has cached of a conversation that goes on; one whose memory is short loses it now and then. */
 const contextLossShare = 0.15;
 const capacityTokens = 6_000;
+const slots = 3;
 
 export class Simulation {
   readonly #random: () => number;
@@ -261,8 +262,10 @@ export class Simulation {
     if (this.#state.policy.admission !== 'residency' || residentBefore.has(`${turn.run.id}@${target.id}`))
       return;
     const { capacity, ledger } = target;
-    if (isMeasurable(capacity) && ledger.contexts > 1 && ledger.tokens > capacity.tokens) {
-      throw new Error(`${effect.turn} takes ${target.id} to ${ledger.tokens} of ${capacity.tokens} tokens`);
+    if (isMeasurable(capacity) && ledger.contexts > 1 && !fits(capacity, ledger.contexts, ledger.tokens)) {
+      throw new Error(
+        `${effect.turn} takes ${target.id} to ${ledger.tokens} of ${capacity.tokens} tokens, ${ledger.contexts} of ${capacity.contexts} contexts`,
+      );
     }
   }
 
@@ -313,6 +316,7 @@ export class Simulation {
           waiting: this.#upTo(5),
           cacheUsage: this.#random() * 3,
           capacityTokens: this.#upTo(3) * capacityTokens,
+          capacityContexts: this.#upTo(3),
         }
       : {
           running: Math.min(inFlight, 4),
@@ -320,6 +324,8 @@ export class Simulation {
           cacheUsage: this.#chance(0.5) ? null : this.#random(),
           // b says nothing of its memory: its capacity is learned.
           capacityTokens: id === 'b' || this.#chance(0.5) ? null : capacityTokens,
+          // c has slots.
+          capacityContexts: id === 'c' && this.#chance(0.5) ? slots : null,
         };
     if (lies) this.#count('lying probe');
     if (!healthy) this.#count('unhealthy probe');

@@ -56,6 +56,8 @@ it.each([
     reportedTokens: reported,
     capacityTokens: reported === null ? null : Math.round(reported * usableShare),
     capacityReason: reported === null ? 'unlimited' : 'reported',
+    slots: kind === 'llamacpp' && reported !== null ? 4 : null,
+    capacityContexts: null,
   });
   const text = await (await fetch(`${url}/metrics`)).text();
   expect(text.includes('fermata_scheduler_capacity_tokens{replica="a",reason="reported"}')).toBe(
