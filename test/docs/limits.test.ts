@@ -60,6 +60,7 @@ const besides: readonly string[] = [
   'mcp-server/runs/temporal-link.ts keptLimitMs',
   'scheduler/core/latency-limit.ts firstLimit',
   'scheduler/core/pause-statistics.ts mostKeptMs',
+  'scheduler/core/returns.ts mostEnds',
   'workflows/continue-run.ts longestHistory',
   'workflows/run-tree/run-ends.ts lookUpLimit',
   'workflows/run-tree/run-ends.ts longestWaitMs',
