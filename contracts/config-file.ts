@@ -74,6 +74,11 @@ export const replicaConfigSchema = z.strictObject({
     .min(1)
     .optional()
     .describe("Most turns in flight at once; absent: what the engine's own queue says."),
+  kvCacheTokens: z
+    .int()
+    .min(1)
+    .optional()
+    .describe('Tokens of KV memory over all requests; absent: as the engine tells, else learned.'),
   images: z
     .boolean()
     .default(false)

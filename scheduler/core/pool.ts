@@ -7,7 +7,7 @@ import type { ReplicaId } from '../../contracts/ids.ts';
 import { reweighCallers } from './callers.ts';
 import { CacheOrder } from './cache-order.ts';
 import { takeReport, unknownCapacity } from './capacity.ts';
-import type { Effect, SchedulerEvent } from './events.ts';
+import type { Effect, EngineLoad, SchedulerEvent } from './events.ts';
 import { createLatencyLimit } from './latency-limit.ts';
 import { Ledger } from './ledger.ts';
 import { staleLoadProbes } from './limits.ts';
@@ -34,7 +34,7 @@ export function replicaProbed(
   }
   const otherApis = takeApis(replica, event.apis);
   takeLoad(replica, event);
-  if (event.load !== undefined && takeReport(replica.capacity, event.load)) {
+  if (takeReport(replica.capacity, reportOf(replica, event.load))) {
     const record = { metric: 'capacity_changed', replica: replica.id, reason: 'reported' } as const;
     effects.push({ type: 'recorded', record });
   }
@@ -126,6 +126,7 @@ function createReplica(config: ReplicaConfig): Replica {
 function configure(state: SchedulerState, replica: Replica, config: ReplicaConfig): Replica {
   const moved =
     !replica.member || replica.config.url !== config.url || replica.config.engine !== config.engine;
+  if (replica.config.kvCacheTokens !== config.kvCacheTokens) replica.capacity = unknownCapacity();
   if (moved) {
     replica.healthy = null;
     replica.load = null;
@@ -179,6 +180,14 @@ function takeLoad(replica: Replica, event: EventOf<'replicaProbed'>): void {
   }
   replica.probesWithoutLoad += 1;
   if (replica.probesWithoutLoad >= staleLoadProbes) replica.load = null;
+}
+
+/** What its entry says of its memory goes before what the engine tells. */
+function reportOf({ config }: Replica, load: EngineLoad | undefined): Parameters<typeof takeReport>[1] {
+  return {
+    capacityTokens: config.kvCacheTokens ?? load?.capacityTokens ?? null,
+    capacityContexts: load?.capacityContexts ?? null,
+  };
 }
 
 function sameNames(known: ReadonlySet<string> | null, names: readonly string[]): boolean {

@@ -31,6 +31,11 @@ export interface LlamaCppOptions {
    * Default: its own, 8,192.
    */
   readonly keptMib?: number;
+  /**
+   * All slots share the KV memory, each is told that it has all of it, as llama-server does it by itself without
+   * `--parallel`; default: each has its own part.
+   */
+  readonly shared?: boolean;
   /** Default 1. */
   readonly threads?: number;
   /** Serve `/v1/embeddings` too; default false. */
@@ -115,6 +120,7 @@ function argumentsOf(options: LlamaCppOptions): string[] {
     script,
     ...Object.entries(flags).flatMap(([flag, value]) => [flag, String(value)]),
     ...(options.embeddings === true ? ['--embeddings'] : []),
+    ...(options.shared === true ? ['--shared'] : []),
     ...(options.keptMib === undefined ? [] : ['--kept-mib', String(options.keptMib)]),
   ];
 }

