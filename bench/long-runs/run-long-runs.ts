@@ -1,7 +1,7 @@
 /**
  * `npm run bench -- long-runs [--quick]`: a run of 2,500 turns, one with 200 tool results of 40 KB and one
  * whose tool answers with 3 MB, on the embedded stack over an engine and tools that take no time. `--quick`
- * shortens the first to 700 turns, which are three workflow executions, and the second to 60 results.
+ * shortens the first to 500 turns, which are two workflow executions, and the second to 60 results.
  */
 import { bar, publish, type Bar } from '../bars.ts';
 import { growthOf, type Execution } from './chain.ts';
@@ -29,7 +29,7 @@ interface Plans {
 }
 
 function plansOf(quick: boolean): Plans {
-  const turns = quick ? 700 : 2_500;
+  const turns = quick ? 500 : 2_500;
   return {
     manyTurns: { calls: turns - 1, tool: 'lookup', arguments: { topic: 'the harbour of an old town' } },
     largeResults: { calls: quick ? 60 : 200, tool: 'long_text', arguments: { bytes: 40_000 } },

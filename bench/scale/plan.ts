@@ -36,8 +36,8 @@ export function planOf(quick: boolean): ScalePlan {
   return {
     ...full,
     proxies: { ...full.proxies, warmUpMs: 500, windowMs: 1_200 },
-    workers: { runs: 50, stepsPerRun: 8 },
-    awaiting: { ...full.awaiting, stepsPerRun: 1, wavesCompared: 2 },
+    workers: { runs: 30, stepsPerRun: 4 },
+    awaiting: { ...full.awaiting, stepsPerRun: 1, wavesCompared: 1 },
   };
 }
 

@@ -24,10 +24,10 @@ export function planOf(quick: boolean): Plan {
   if (!quick) return full;
   return {
     ...full,
-    alone: { runs: 2, stepsPerRun: 20 },
-    together: { runs: 100, stepsPerRun: 12 },
-    burst: { runs: 16, burstsPerRepeat: 2 },
-    history: { steps: 15 },
+    alone: { runs: 2, stepsPerRun: 12 },
+    together: { runs: 100, stepsPerRun: 7 },
+    burst: { runs: 16, burstsPerRepeat: 1 },
+    history: { steps: 12 },
   };
 }
 
