@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { startStack, type Stack } from '../cli/embedded-stack.ts';
+import { closeWhenInterrupted } from './site/end-with-this-process.ts';
 import { openLog } from '../cli/log-file.ts';
 import { parseSettings } from '../contracts/settings.ts';
 import { bar, publish } from './bars.ts';
@@ -135,7 +136,7 @@ const anyPort = Object.fromEntries(
     '0',
   ]),
 );
-const stack = await startStack({
+const starting = startStack({
   settings: parseSettings({ ...anyPort, FERMATA_STATE_DIR: stateDir }),
   // Programs are fetched once, into the checkout's own state directory.
   toolsDir: join(import.meta.dirname, '..', '.fermata'),
@@ -147,11 +148,19 @@ const stack = await startStack({
   logger: openLog(join(stateDir, 'fermata.log'), 'info'),
   progress: (line) => process.stderr.write(`${line}\n`),
 });
+let closing: Promise<void> | null = null;
+const close = async (): Promise<void> => await (closing ??= closeAll());
+closeWhenInterrupted(starting.then(() => ({ close })));
+const stack = await starting;
 let code: 0 | 1 = 1;
 try {
   code = await demo(stack);
 } finally {
+  await close();
+}
+process.exit(code);
+
+async function closeAll(): Promise<void> {
   await stack.close();
   await rm(stateDir, { recursive: true, force: true });
 }
-process.exit(code);

@@ -4,6 +4,7 @@
  * shortens the first to 500 turns, which are two workflow executions, and the second to 60 results.
  */
 import { bar, publish, type Bar } from '../bars.ts';
+import { closeWhenInterrupted } from '../site/end-with-this-process.ts';
 import { growthOf, type Execution } from './chain.ts';
 import { runLong, type LongRun, type LongRunPlan } from './runs.ts';
 import { startSite } from './site.ts';
@@ -41,7 +42,9 @@ function plansOf(quick: boolean): Plans {
 export async function runLongRuns(quick: boolean): Promise<0 | 1> {
   const plans = plansOf(quick);
   const progress = (line: string): void => void process.stderr.write(`${line}\n`);
-  const site = await startSite(progress);
+  const starting = startSite(progress);
+  closeWhenInterrupted(starting);
+  const site = await starting;
   try {
     const measure = async (name: keyof Plans): Promise<LongRun> => {
       progress(`${name} ...`);

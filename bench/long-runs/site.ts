@@ -41,7 +41,8 @@ export async function startSite(progress: (line: string) => void): Promise<Site>
     running.push(part);
     return part;
   };
-  const close = async (): Promise<void> => await closeInReverse(running);
+  let closing: Promise<void> | null = null;
+  const close = async (): Promise<void> => await (closing ??= closeInReverse(running));
   try {
     const stateDir = await mkdtemp(join(tmpdir(), 'fermata-long-runs-'));
     keep({ close: async () => await rm(stateDir, { recursive: true, force: true }) });

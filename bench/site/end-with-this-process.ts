@@ -1,4 +1,4 @@
-/** Processes that a benchmark has started end with it, also when it is interrupted or stopped from outside. */
+/** What a benchmark has started ends with it, also when it is interrupted or stopped from outside. */
 
 /** As {@link endWithThisProcess} needs it of a child. */
 export interface Child {
@@ -25,6 +25,26 @@ export function endWithThisProcess(child: Child, signal: 'SIGKILL' | 'SIGTERM' =
     process.once(interruption, () => {
       process.stderr.write(`interrupted by ${interruption}\n`);
       process.exit(1);
+    });
+  }
+}
+
+/**
+ * Closes what a benchmark has in its own process, or is still starting there, when it is interrupted or stopped
+ * from outside: Temporal's server is in a group of its own and outlives what does not close it.
+ */
+export function closeWhenInterrupted(starting: Promise<{ close(): Promise<void> }>): void {
+  let interrupted = false;
+  for (const interruption of ['SIGINT', 'SIGTERM'] as const) {
+    // Ctrl-C reaches this process twice: from the terminal and from npm.
+    process.on(interruption, () => {
+      if (interrupted) return;
+      interrupted = true;
+      process.stderr.write(`interrupted by ${interruption}\n`);
+      void starting
+        .then(async (running) => await running.close())
+        .catch(() => undefined)
+        .finally(() => process.exit(1));
     });
   }
 }
