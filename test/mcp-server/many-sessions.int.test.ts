@@ -87,6 +87,8 @@ it(
   'leave no session, no stream and no socket when their clients are gone',
   { timeout: 120_000 },
   async () => {
+    // Files of tests share the process: another one's connections may still be going.
+    const others = openSockets();
     agent = new Agent({ keepAlive: true, maxFreeSockets: atOnce });
     // Longer than a busy machine takes from one request of a client to its next.
     const { url } = await startServer(5_000);
@@ -100,7 +102,7 @@ it(
     expect((await send(url, 'POST', first?.id ?? '', initialized, true)).status).toBe(404);
     agent.destroy();
     // Both ends of the connection that asks for metrics stay.
-    await expect.poll(openSockets, { timeout: 30_000 }).toBeLessThanOrEqual(2);
+    await expect.poll(openSockets, { timeout: 30_000 }).toBeLessThanOrEqual(others + 2);
   },
 );
 

@@ -83,9 +83,10 @@ describe('cutting', () => {
         const cut = cutResult(text, limitBytes);
         expect(bytesOf(cut)).toBeLessThanOrEqual(limitBytes);
         expect(cut === text).toBe(bytesOf(text) <= limitBytes);
-        expect(isValid(cut)).toBe(isValid(text));
+        // A text may have a replacement mark of its own, and lose it with what is cut.
+        expect(isValid(cut) || !isValid(text)).toBe(true);
       }),
-      { numRuns: 1_000 },
+      { numRuns: 1_000, examples: [['\uFFFD', 0]] },
     );
   });
 
