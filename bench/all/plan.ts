@@ -26,11 +26,12 @@ const shares: Readonly<Record<string, Share>> = {
   overhead: { seconds: 212, quickWords: ['--arms=litellm,portkey'] },
   'overhead-outside': { seconds: 57 },
   decide: { seconds: 87 },
-  idle: { seconds: 68 },
-  routing: { seconds: 152, quickWords: ['--lanes=6'] },
+  idle: { seconds: 78 },
+  // Seven arms at once: three rounds.
+  routing: { seconds: 125, quickWords: ['--lanes=7'] },
   // The first rival, the strongest one, and ours: two rounds of six lanes.
-  flood: { seconds: 214, quickWords: ['--arms=sglang-router,vllm-router-programs,engine-load,residency'] },
-  'flood-mcp': { seconds: 216 },
+  flood: { seconds: 228, quickWords: ['--arms=sglang-router,vllm-router-programs,engine-load,residency'] },
+  'flood-mcp': { seconds: 220 },
   fanout: { seconds: 124 },
   fairness: { seconds: 153 },
   steps: { seconds: 122 },

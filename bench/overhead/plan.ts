@@ -55,7 +55,7 @@ export function planOf(quick: boolean): Plan {
       { ratePerSecond: barRate, windowMs: 2_500 },
       { ratePerSecond: 50, windowMs: 1_000 },
     ],
-    closed: { ...full.closed, warmUpMs: 500, windowMs: 2_000 },
+    closed: { ...full.closed, warmUpMs: 500, windowMs: 1_500 },
   };
 }
 
