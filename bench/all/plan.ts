@@ -34,10 +34,10 @@ const shares: Readonly<Record<string, Share>> = {
   'flood-mcp': { seconds: 220 },
   fanout: { seconds: 124 },
   fairness: { seconds: 153 },
-  steps: { seconds: 122 },
+  steps: { seconds: 132 },
   waits: { seconds: 30 },
-  'long-runs': { seconds: 57 },
-  scale: { seconds: 208 },
+  'long-runs': { seconds: 59 },
+  scale: { seconds: 200 },
   // Each kill is followed until every run has gone on: two fit, in 34 s.
   durability: { seconds: 38, quickWords: ['--only=worker', '--kills=2'] },
 };
