@@ -23,12 +23,12 @@ const shares: Readonly<Record<string, Share>> = {
   'scheduler-faults': { seconds: 15 },
   'sim-flood': { seconds: 15 },
   // The SGLang router and the arms that only explain are left to a run of its own.
-  overhead: { seconds: 212, quickWords: ['--arms=litellm,portkey'] },
+  overhead: { seconds: 206, quickWords: ['--arms=litellm,portkey'] },
   'overhead-outside': { seconds: 57 },
   decide: { seconds: 87 },
   idle: { seconds: 78 },
   // Seven arms at once: three rounds.
-  routing: { seconds: 125, quickWords: ['--lanes=7'] },
+  routing: { seconds: 130, quickWords: ['--lanes=7'] },
   // The first rival, the strongest one, and ours: two rounds of six lanes.
   flood: { seconds: 228, quickWords: ['--arms=sglang-router,vllm-router-programs,engine-load,residency'] },
   'flood-mcp': { seconds: 220 },
