@@ -8,11 +8,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { startStack, type Stack } from '../cli/embedded-stack.ts';
-import { closeWhenInterrupted } from './site/end-with-this-process.ts';
 import { openLog } from '../cli/log-file.ts';
 import { parseSettings } from '../contracts/settings.ts';
 import { bar, publish } from './bars.ts';
 import { connectLegacy, connectModern, type ToolClient } from './mcp-clients.ts';
+import { closeWhenInterrupted } from './site/end-with-this-process.ts';
 
 const rivers = [
   'Amazon',

@@ -34,6 +34,8 @@ export function endWithThisProcess(child: Child, signal: 'SIGKILL' | 'SIGTERM' =
  * from outside: Temporal's server is in a group of its own and outlives what does not close it.
  */
 export function closeWhenInterrupted(starting: Promise<{ close(): Promise<void> }>): void {
+  // That it could not be started is its starter's to hear.
+  starting.catch(() => undefined);
   let interrupted = false;
   for (const interruption of ['SIGINT', 'SIGTERM'] as const) {
     // Ctrl-C reaches this process twice: from the terminal and from npm.

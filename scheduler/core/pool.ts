@@ -126,12 +126,11 @@ function createReplica(config: ReplicaConfig): Replica {
 function configure(state: SchedulerState, replica: Replica, config: ReplicaConfig): Replica {
   const moved =
     !replica.member || replica.config.url !== config.url || replica.config.engine !== config.engine;
-  if (replica.config.kvCacheTokens !== config.kvCacheTokens) replica.capacity = unknownCapacity();
+  if (moved || replica.config.kvCacheTokens !== config.kvCacheTokens) replica.capacity = unknownCapacity();
   if (moved) {
     replica.healthy = null;
     replica.load = null;
     replica.probesWithoutLoad = 0;
-    replica.capacity = unknownCapacity();
     replica.latency = createLatencyLimit();
     replica.promptRatio = 1;
     replica.prefixes.clear();
