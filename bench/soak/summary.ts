@@ -33,10 +33,10 @@ export function soakBars(plan: SoakPlan, found: SoakFound): readonly Bar[] {
     ),
     ...(plan.measuresMemory ? memoryBars(found) : []),
     ...quartersOf(found.samples, 'files').map((quarters) =>
-      bar(`soak ${quarters.kind} open files more`, moreOf(quarters), '<=', openLimit(quarters)),
+      bar(`soak ${quarters.kind} open files more`, moreOf(quarters), '<=', openLimit(plan, quarters)),
     ),
     ...quartersOf(found.samples, 'sockets').map((quarters) =>
-      bar(`soak ${quarters.kind} open sockets more`, moreOf(quarters), '<=', openLimit(quarters)),
+      bar(`soak ${quarters.kind} open sockets more`, moreOf(quarters), '<=', openLimit(plan, quarters)),
     ),
   ];
 }
@@ -53,8 +53,8 @@ function memoryBars(found: SoakFound): readonly Bar[] {
 }
 
 /** A tenth, or a few: connections come and go with what is under way. */
-function openLimit({ second }: Quarters): number {
-  return Math.max(limits.openMore, Math.ceil((limits.openGrowth - 1) * (second ?? 0)));
+function openLimit({ openMore }: SoakPlan, { second }: Quarters): number {
+  return Math.max(openMore, Math.ceil((limits.openGrowth - 1) * (second ?? 0)));
 }
 
 function restartedKinds({ lives }: SoakFound): number {
