@@ -19,6 +19,8 @@ interface Holder extends KeyHolder {
   /** Oldest first. */
   keys: string[];
   expiresAtMs: number;
+  /** Of the same run, where several callers may mean it: a list for each run would cost more than its keys. */
+  next: Holder | null;
 }
 
 /** Keys kept of one run, beside those of its newest reply. */
@@ -26,8 +28,8 @@ const maxKeysOfRun = 32;
 
 export class RunKeys {
   readonly #tables = new Map<Caller, Map<string, Holder>>();
-  /** A run has more than one holder only where several callers may mean it. */
-  readonly #byRun = new Map<RunId, Holder[]>();
+  /** The first of each run's holders. */
+  readonly #byRun = new Map<RunId, Holder>();
   /** In order of expiry, because each renewal inserts anew with the same lifetime. */
   readonly #holders = new Set<Holder>();
   readonly #maxKeys: number;
@@ -56,7 +58,7 @@ export class RunKeys {
       const known = this.#tables.get(caller)?.get(key);
       if (known !== undefined) this.#take(known, key);
       const isShared = known !== undefined && known.run !== run && known.expiresAtMs > nowMs;
-      const holder = isShared ? { run: null, caller, keys: [], expiresAtMs: 0 } : own;
+      const holder = isShared ? { run: null, caller, keys: [], expiresAtMs: 0, next: null } : own;
       this.#give(holder, key);
       if (isShared) this.#renew(holder, nowMs);
     }
@@ -70,7 +72,7 @@ export class RunKeys {
   }
 
   forget(run: RunId): void {
-    for (const holder of this.#byRun.get(run) ?? []) this.#drop(holder);
+    for (const holder of this.#holdersOf(run)) this.#drop(holder);
   }
 
   sweep(nowMs: number): void {
@@ -82,10 +84,16 @@ export class RunKeys {
 
   /** The run's, or one that is kept once it has a key. */
   #holderOf(caller: Caller, run: RunId, nowMs: number): Holder {
-    const known = this.#byRun.get(run)?.find((holder) => holder.caller === caller);
+    const known = this.#holdersOf(run).find((holder) => holder.caller === caller);
     // What has expired must not live again with what comes now.
     if (known !== undefined && known.expiresAtMs <= nowMs) this.#drop(known);
-    return known ?? { run, caller, keys: [], expiresAtMs: 0 };
+    return known ?? { run, caller, keys: [], expiresAtMs: 0, next: null };
+  }
+
+  #holdersOf(run: RunId): readonly Holder[] {
+    const holders: Holder[] = [];
+    for (let one = this.#byRun.get(run) ?? null; one !== null; one = one.next) holders.push(one);
+    return holders;
   }
 
   #renew(holder: Holder, nowMs: number): void {
@@ -106,9 +114,8 @@ export class RunKeys {
     // A list that is pushed to when empty makes room for seventeen; most runs have one key.
     holder.keys = [key];
     if (holder.run === null) return;
-    const holders = this.#byRun.get(holder.run);
-    if (holders === undefined) this.#byRun.set(holder.run, [holder]);
-    else holders.push(holder);
+    holder.next = this.#byRun.get(holder.run) ?? null;
+    this.#byRun.set(holder.run, holder);
   }
 
   #take(holder: Holder, key: string): void {
@@ -133,8 +140,10 @@ export class RunKeys {
   #leave(holder: Holder): void {
     this.#holders.delete(holder);
     if (holder.run === null) return;
-    const others = (this.#byRun.get(holder.run) ?? []).filter((one) => one !== holder);
-    if (others.length === 0) this.#byRun.delete(holder.run);
-    else this.#byRun.set(holder.run, others);
+    const before = this.#holdersOf(holder.run).find((one) => one.next === holder);
+    if (before !== undefined) before.next = holder.next;
+    else if (holder.next === null) this.#byRun.delete(holder.run);
+    else this.#byRun.set(holder.run, holder.next);
+    holder.next = null;
   }
 }

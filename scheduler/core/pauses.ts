@@ -8,7 +8,7 @@ import { isSlow, notePause, plainText } from './pause-statistics.ts';
 import { settleResidences } from './residence.ts';
 import { countsContexts, isOverfull } from './residency.ts';
 import { mostReturn, noteReturn } from './returns.ts';
-import type { Replica, Run, SchedulerState, Turn } from './state.ts';
+import { none, type Replica, type Run, type SchedulerState, type Turn } from './state.ts';
 
 /** Whether the run pauses with the end of this turn, which is no longer in flight. */
 export function isPause(state: SchedulerState, run: Run, turn: Turn, { outcome }: TurnReport): boolean {
@@ -21,7 +21,7 @@ export function isPause(state: SchedulerState, run: Run, turn: Turn, { outcome }
  */
 function pausesInText(state: SchedulerState, run: Run, turn: Turn, outcome: TurnReport['outcome']): boolean {
   if (outcome !== 'done' || !(run.cameBackSoon ?? mostReturn(state.returns, run.class))) return false;
-  if (run.inFlight.size > 0 || run.pausingOn !== null || turn.replica === null) return false;
+  if (run.inFlight.length > 0 || run.pausingOn !== null || turn.replica === null) return false;
   return countsContexts(state.policy, turn.replica);
 }
 
@@ -34,7 +34,7 @@ export function pause(state: SchedulerState, run: Run, turn: Turn, report: TurnR
   run.pausedAtMs = state.nowMs;
   run.pausingOn = turn.replica;
   run.pausedContext = context;
-  run.toolNames = report.toolNames ?? [];
+  run.toolNames = report.toolNames ?? none;
 }
 
 /** Whether a run that has just come to rest is resident: it pauses, its tools are quick and there is no excess. */
@@ -51,14 +51,14 @@ export function keepsPlace(state: SchedulerState, run: Run): boolean {
  * as prefixes tell, or the run was not resident any more. A side turn leaves the pause as it is.
  */
 export function endsPause(run: Run, turn: Turn): boolean {
-  if (run.inFlight.size === 0 && !run.resident) return true;
+  if (run.inFlight.length === 0 && !run.resident) return true;
   return run.pausedContext === null || goesOn(run.pausedContext.prefix, turn.spec.prefix);
 }
 
 export function leavePause(run: Run): void {
   run.pausingOn = null;
   run.pausedContext = null;
-  run.toolNames = [];
+  run.toolNames = none;
 }
 
 /** Its rest was over at `endedAtMs`, when its next turn came. */

@@ -12,7 +12,7 @@ export function enqueue(state: SchedulerState, turn: Turn): void {
   const { run, caller, spec, countsAs } = turn;
   const stored = spec.stored === undefined ? '' : `stored ${spec.stored.replica ?? ''}`;
   const key = `${countsAs} ${spec.api} ${stored} ${caller.id.length} ${caller.id} ${spec.model ?? ''}`;
-  let strand = run?.strands.get(key);
+  let strand = run?.strands?.get(key);
   if (strand === undefined) {
     strand = {
       key,
@@ -26,7 +26,7 @@ export function enqueue(state: SchedulerState, turn: Turn): void {
       queue: null,
       inQueue: null,
     };
-    run?.strands.set(key, strand);
+    if (run !== null) (run.strands ??= new Map<string, Strand>()).set(key, strand);
   }
   turn.strand = strand;
   turn.inStrand = strand.turns.push(turn);
@@ -48,12 +48,17 @@ export function dequeue(state: SchedulerState, turn: Turn): void {
     return;
   }
   detach(state, strand);
-  strand.run?.strands.delete(strand.key);
+  if (strand.run !== null) leaveRun(strand.run, strand);
+}
+
+function leaveRun(run: Run, strand: Strand): void {
+  run.strands?.delete(strand.key);
+  if (run.strands?.size === 0) run.strands = null;
 }
 
 /** Moves the strands of a run after it began or ceased to generate, moved home, or lost its residency. */
 export function rerouteRun(state: SchedulerState, run: Run): void {
-  for (const strand of run.strands.values()) rerouteStrand(state, strand);
+  for (const strand of run.strands?.values() ?? []) rerouteStrand(state, strand);
 }
 
 function rerouteStrand(state: SchedulerState, strand: Strand): void {

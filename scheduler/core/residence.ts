@@ -5,7 +5,7 @@
 import { keptApart } from './capacity.ts';
 import type { Context } from './ledger.ts';
 import { keptMs } from './pause-statistics.ts';
-import type { Replica, Residence, Run, SchedulerState } from './state.ts';
+import { none, type Replica, type Residence, type Run, type SchedulerState } from './state.ts';
 
 export function isResidentOn(run: Run, replica: Replica): boolean {
   return run.residences.some((residence) => residence.replica === replica);
@@ -22,11 +22,11 @@ export function settleResidences(state: SchedulerState, run: Run): void {
   for (const [replica, context] of contextsOf(run)) {
     const earlier = before.find((residence) => residence.replica === replica);
     const sharedTokens = earlier?.sharedTokens ?? context.tokens - replica.ledger.addedTokens(context);
-    const generating = [...run.inFlight].some((turn) => turn.replica === replica);
+    const generating = run.inFlight.some((turn) => turn.replica === replica);
     after.push({ replica, ...context, generating, sharedTokens });
     replica.ledger.add(context);
   }
-  run.residences = after;
+  run.residences = after.length === 0 ? none : after;
   for (const residence of before) moveInCache(state, run, residence, after);
   for (const residence of after) {
     if (!before.some(({ replica }) => replica === residence.replica)) enterCache(state, run, residence);
@@ -81,7 +81,7 @@ function contextsOf(run: Run): ReadonlyMap<Replica, Context> {
     if (replica !== null) count(replica, { tokens: footprintTokens, prefix: spec.prefix });
   }
   const { pausingOn, pausedContext } = run;
-  const paused = run.resident || run.inFlight.size > 0;
+  const paused = run.resident || run.inFlight.length > 0;
   if (paused && pausingOn !== null && pausedContext !== null) count(pausingOn, pausedContext);
   return largest;
 }

@@ -5,6 +5,7 @@
 import { keepsRunState, servedApis, type Api } from '../../contracts/config-file.ts';
 import { callerQueueBefore } from './order.ts';
 import { Heap } from './heap.ts';
+import { homeFor } from './homes.ts';
 import { isResidentOn } from './residence.ts';
 import type { CallerQueue, Lane, Replica, Route, Run, SchedulerState, Strand } from './state.ts';
 
@@ -80,7 +81,7 @@ export function pinOf(state: SchedulerState, run: Run, model: string | null, api
 
 /** The replica of the run's last turn for this model, else of its last turn for any. */
 export function homeOf(run: Run, model: string | null): Replica['id'] | null {
-  return run.homes.get(model ?? '')?.replica ?? run.lastReplica;
+  return homeFor(run, model ?? '')?.replica ?? run.lastReplica;
 }
 
 /**

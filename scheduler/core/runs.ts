@@ -3,6 +3,7 @@
  * or idle) while it has none, and is forgotten when it has rested too long. Keeps the reservation of a
  * paused run (its place on its replica) and the replicas its turns went to. Moves no turn.
  */
+import type { ReplicaId } from '../../contracts/ids.ts';
 import type { ResyncRun, TurnSpec } from '../../contracts/link-protocol.ts';
 import type { Effect, TurnReport } from './events.ts';
 import { maxReplicasListed, maxRuns } from './limits.ts';
@@ -17,9 +18,10 @@ import {
   startResting,
   stopResting,
 } from './pauses.ts';
+import { homeFor, moveHome } from './homes.ts';
 import { noteEnd } from './returns.ts';
 import { settleResidences } from './residence.ts';
-import type { Replica, Run, SchedulerState, Turn } from './state.ts';
+import { none, withOne, type Replica, type Run, type SchedulerState, type Turn } from './state.ts';
 
 /** The run of a turn, made when it is new; null when there are too many and none rests. */
 export function obtainRun(
@@ -45,10 +47,10 @@ function createRun(state: SchedulerState, spec: Pick<TurnSpec, 'run' | 'class' |
     id: spec.run,
     class: spec.class,
     caller: spec.caller,
-    strands: new Map(),
+    strands: null,
     heldTurns: 0,
-    inFlight: new Set(),
-    homes: new Map(),
+    inFlight: none,
+    homes: none,
     lastReplica: null,
     rest: 'idle',
     reservedOn: null,
@@ -56,16 +58,16 @@ function createRun(state: SchedulerState, spec: Pick<TurnSpec, 'run' | 'class' |
     pausingOn: null,
     pausedContext: null,
     pausedAtMs: 0,
-    toolNames: [],
+    toolNames: none,
     restsSinceMs: null,
     lastOutcome: null,
     cameBackSoon: null,
     promptRatio: null,
-    residences: [],
+    residences: none,
     ended: false,
     turns: 0,
     pauses: 0,
-    replicas: [],
+    replicas: none,
     activeAtMs: state.nowMs,
     reservedUntilMs: 0,
     resting: null,
@@ -90,7 +92,7 @@ export function runHeld(state: SchedulerState, run: Run, spec: TurnSpec, heldFor
 /** A held turn of the run is gone without admission. */
 export function runUnheld(state: SchedulerState, run: Run): void {
   run.heldTurns -= 1;
-  if (run.heldTurns > 0 || run.inFlight.size > 0 || run.ended) return;
+  if (run.heldTurns > 0 || run.inFlight.length > 0 || run.ended) return;
   run.rest = 'idle';
   run.resident = false;
   run.lastOutcome = 'failed';
@@ -104,19 +106,17 @@ export function runUnheld(state: SchedulerState, run: Run): void {
 export function runAdmitted(state: SchedulerState, run: Run, turn: Turn, replica: Replica): void {
   stopResting(state, run);
   const model = turn.spec.model ?? '';
-  const home = run.homes.get(model);
+  const home = homeFor(run, model);
   if (home?.replica !== replica.id) {
     const previous = home === undefined ? run.lastReplica : home.served ? home.replica : home.previous;
-    run.homes.set(model, { replica: replica.id, served: false, previous });
+    moveHome(run, model, { model, replica: replica.id, served: false, previous });
   }
   if (endsPause(run, turn)) leavePause(run);
   run.lastReplica = replica.id;
   run.resident = false;
-  run.inFlight.add(turn);
+  run.inFlight = withOne(run.inFlight, turn);
   run.turns += 1;
-  if (!run.replicas.includes(replica.id) && run.replicas.length < maxReplicasListed) {
-    run.replicas.push(replica.id);
-  }
+  listReplica(run, replica.id);
   run.activeAtMs = state.nowMs;
   settleResidences(state, run);
 }
@@ -124,35 +124,39 @@ export function runAdmitted(state: SchedulerState, run: Run, turn: Turn, replica
 /** A turn of the run that was in flight has ended; when it was the last, the run rests or waits on. */
 export function runReleased(state: SchedulerState, run: Run, turn: Turn, report: TurnReport): void {
   const { outcome } = report;
-  run.inFlight.delete(turn);
+  run.inFlight = run.inFlight.length === 1 ? none : run.inFlight.filter((other) => other !== turn);
   run.lastOutcome = outcome;
   if (run.ended) {
     settleResidences(state, run);
     return;
   }
   if (isPause(state, run, turn, report)) pause(state, run, turn, report);
-  const home = run.homes.get(turn.spec.model ?? '');
+  const home = homeFor(run, turn.spec.model ?? '');
   if (home?.replica === turn.replica?.id && home !== undefined) {
     if (outcome === 'paused' || outcome === 'done') home.served = true;
-    else if (!home.served && run.inFlight.size === 0) leaveHome(run, turn);
+    else if (!home.served && run.inFlight.length === 0) leaveHome(run, turn);
   }
-  if (run.inFlight.size === 0) {
+  if (run.inFlight.length === 0) {
     if (outcome === 'done') noteEnd(state.returns, run.class);
     run.activeAtMs = state.nowMs;
     run.rest = run.pausingOn === null ? 'idle' : 'paused';
     run.resident = keepsPlace(state, run);
   }
   settleResidences(state, run);
-  if (run.inFlight.size === 0 && run.heldTurns === 0) startResting(state, run);
+  if (run.inFlight.length === 0 && run.heldTurns === 0) startResting(state, run);
 }
 
 /** A replica that has served nothing is no home: what failed there goes back to the one before. */
 function leaveHome(run: Run, turn: Turn): void {
   const model = turn.spec.model ?? '';
-  const previous = run.homes.get(model)?.previous ?? null;
-  run.homes.delete(model);
-  if (previous !== null) run.homes.set(model, { replica: previous, served: true, previous: null });
+  const previous = homeFor(run, model)?.previous ?? null;
+  moveHome(run, model, previous === null ? null : { model, replica: previous, served: true, previous: null });
   run.lastReplica = previous;
+}
+
+function listReplica(run: Run, id: ReplicaId): void {
+  if (run.replicas.includes(id) || run.replicas.length >= maxReplicasListed) return;
+  run.replicas = withOne(run.replicas, id);
 }
 
 /** The client has ended the run: it is unknown from now on; its turns in flight wind down by themselves. */
@@ -181,7 +185,7 @@ export function restoreRun(
 ): Run | null {
   const activeAtMs = state.nowMs - entry.idleForMs;
   const known = state.runs.get(entry.run);
-  const busy = known !== undefined && (known.heldTurns > 0 || known.inFlight.size > 0);
+  const busy = known !== undefined && (known.heldTurns > 0 || known.inFlight.length > 0);
   const newer = known !== undefined && known.activeAtMs >= activeAtMs && !outdated.has(known);
   if (busy || newer) return null;
   const run = obtainRun(state, effects, entry);
@@ -190,11 +194,9 @@ export function restoreRun(
   run.class = entry.class;
   run.caller = entry.caller;
   run.lastReplica = entry.replica;
-  run.homes.clear();
+  run.homes = none;
   run.turns = Math.max(1, run.turns);
-  if (!run.replicas.includes(entry.replica) && run.replicas.length < maxReplicasListed) {
-    run.replicas.push(entry.replica);
-  }
+  listReplica(run, entry.replica);
   run.activeAtMs = activeAtMs;
   run.rest = entry.phase;
   leavePause(run);
@@ -212,6 +214,6 @@ export function restoreRun(
 
 /** For tests and status: what the run does now. */
 export function phaseOf(run: Run): 'held' | 'generating' | 'paused' | 'idle' {
-  if (run.inFlight.size > 0) return 'generating';
+  if (run.inFlight.length > 0) return 'generating';
   return run.heldTurns > 0 ? 'held' : run.rest;
 }

@@ -68,8 +68,18 @@ export interface Proxy {
   lostAtMs: number | null;
 }
 
+/** An empty list of anything: one for all, since a run that rests keeps many lists. */
+export const none: readonly never[] = [];
+
+/** V8 makes room for seventeen where a list is spread into a new one, also when it is empty. */
+export function withOne<T>(list: readonly T[], one: T): readonly T[] {
+  return list.length === 0 ? [one] : [...list, one];
+}
+
 /** Where the turns of a run for one model went last. */
 export interface Home {
+  /** The empty name stands for "any model". */
+  readonly model: string;
   readonly replica: ReplicaId;
   /** Whether a turn has succeeded there; until then a failure leads back to `previous`. */
   served: boolean;
@@ -84,17 +94,18 @@ export interface Residence extends Context {
   readonly sharedTokens: number;
 }
 
+/** Up to a hundred thousand are known, and most of them rest: those keep no list of their own that is empty. */
 export interface Run {
   readonly id: RunId;
   class: ServiceClass;
   caller: Caller;
-  /** Its held turns, by what decides where they stand. */
-  readonly strands: Map<string, Strand>;
+  /** Its held turns, by what decides where they stand; null: it has none. */
+  strands: Map<string, Strand> | null;
   heldTurns: number;
   /** A run with any is generating. */
-  readonly inFlight: Set<Turn>;
-  /** By model; the empty name stands for "any model". */
-  readonly homes: Map<string, Home>;
+  inFlight: readonly Turn[];
+  /** One for each model. */
+  homes: readonly Home[];
   /** Where its last turn went, whatever the model. */
   lastReplica: ReplicaId | null;
   /** What it is while no turn is in flight. */
@@ -124,7 +135,7 @@ export interface Run {
   ended: boolean;
   turns: number;
   pauses: number;
-  readonly replicas: ReplicaId[];
+  replicas: readonly ReplicaId[];
   activeAtMs: number;
   reservedUntilMs: number;
   resting: HeapEntry<Run> | null;

@@ -136,10 +136,10 @@ export function describeState(state: SchedulerState, limit: number): Record<stri
       phase: phaseOf(run),
       resident: run.resident,
       residences: run.residences.map(({ replica, tokens }) => ({ replica: replica.id, tokens })),
-      homes: Object.fromEntries([...run.homes].map(([model, home]) => [model, home.replica])),
+      homes: Object.fromEntries(run.homes.map(({ model, replica }) => [model, replica])),
       activeAtMs: run.activeAtMs,
       heldTurns: run.heldTurns,
-      inFlight: run.inFlight.size,
+      inFlight: run.inFlight.length,
     })),
   };
 }

@@ -91,7 +91,7 @@ export function turnFinished(state: SchedulerState, event: EventOf<'turnFinished
 export function runEnded(state: SchedulerState, event: EventOf<'runEnded'>, effects: Effect[]): void {
   const run = state.runs.get(event.run);
   if (run === undefined) return;
-  const held = [...run.strands.values()].flatMap((strand) => [...strand.turns.values()]);
+  const held = [...(run.strands?.values() ?? [])].flatMap((strand) => [...strand.turns.values()]);
   endRun(state, run);
   for (const turn of held.toSorted((a, b) => a.sequence - b.sequence)) {
     dropHeldTurn(state, turn);

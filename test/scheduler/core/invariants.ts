@@ -66,7 +66,7 @@ export function brokenInvariants(state: SchedulerState): string[] {
     const own = turns.filter((turn) => turn.run === run);
     expectEqual(
       `${run.id}.inFlight`,
-      run.inFlight.size,
+      run.inFlight.length,
       count(own, (turn) => turn.replica !== null),
     );
     expectEqual(
@@ -117,7 +117,7 @@ function miscounted(state: SchedulerState, inFlight: readonly Turn[]): string[] 
       expected.set(replica, Math.max(tokens, expected.get(replica) ?? 0));
     };
     for (const turn of run.inFlight) if (turn.replica !== null) weigh(turn.replica, turn.footprintTokens);
-    const paused = run.inFlight.size > 0 || run.resident;
+    const paused = run.inFlight.length > 0 || run.resident;
     if (paused && run.pausingOn !== null) weigh(run.pausingOn, run.pausedContext?.tokens ?? 0);
     for (const { replica, tokens, prefix } of run.residences) {
       const context = { tokens, prefix };
