@@ -23,14 +23,21 @@ function itemOf(message: unknown): ConversationItem {
     const text = JSON.stringify(message) ?? 'null';
     return { text, beginsReply: false, resultIds: [], notText: onlyText };
   }
-  const { role, content } = message;
+  const { role } = message;
+  const kept = lasting(message);
+  const { content } = kept;
   const resultOf = role === 'tool' ? textOf(message['tool_call_id']) : null;
   return {
-    text: JSON.stringify(lasting(message)),
+    ...(typeof content === 'string' ? framed(kept, content) : { text: JSON.stringify(kept) }),
     beginsReply: role === 'assistant',
     resultIds: resultOf === null ? [] : [resultOf],
     notText: Array.isArray(content) ? inlinedIn(content) : onlyText,
   };
+}
+
+/** Read from the end, the frame tells where the text begins: no JSON of another message has a text as content. */
+function framed(message: Json, content: string): Pick<ConversationItem, 'text' | 'frame'> {
+  return { text: content, frame: JSON.stringify({ ...message, content: String(content.length) }) };
 }
 
 const passing = ['cache_control', 'reasoning_content', 'reasoning', 'reasoning_details'];

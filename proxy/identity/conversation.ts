@@ -5,10 +5,11 @@
  * costs no more than these few strings.
  */
 import { hash } from 'node:crypto';
+import { LaidOut } from './laid-out.ts';
 import type { NotText } from './inlined-data.ts';
 
 export interface Conversation {
-  /** Rolling hashes of model, tools and items in whole blocks of 1,024 characters, oldest first. */
+  /** Rolling hashes of model, tools and items in whole blocks of 1,024 bytes, oldest first. */
   readonly prefix: string[];
   /** An estimate: one token for four bytes of JSON text, inlined data at a flat rate. */
   readonly promptTokens: number;
@@ -24,8 +25,13 @@ export interface Conversation {
 
 /** A message, or whatever else an API's conversation is made of. */
 export interface ConversationItem {
-  /** Its text, the same each time that it is sent. */
+  /** Its text, the same each time that it is sent: JSON, unless it has a frame. */
   readonly text: string;
+  /**
+   * What else the item is, as JSON on one line with the length of the text in it: then the text is the plain one,
+   * and is not copied. Stands behind it, since placement goes by how texts begin.
+   */
+  readonly frame?: string;
   /** A reply of the model begins with it. */
   readonly beginsReply: boolean;
   /** Ids of the tool calls whose results it carries. */
@@ -42,7 +48,7 @@ export interface ConversationSource {
   readonly previousResponse?: string | null;
 }
 
-const blockCharacters = 1024;
+const blockBytes = 1024;
 const maxBlocks = 64;
 const maxAnswered = 64;
 const maxToolIds = 64;
@@ -51,71 +57,69 @@ const bytesPerToken = 4;
 export function readConversation(source: ConversationSource): Conversation {
   const { model, tools, items, previousResponse = null } = source;
   const head = `${model ?? ''}\n${tools === undefined ? '' : JSON.stringify(tools)}\n`;
-  const { whole, answered, toolResults } = beginnings(items, previousResponse);
+  const laidOut = new LaidOut(head, items);
   return {
-    prefix: prefixHashes(head, items),
-    promptTokens: estimateTokens(head, items),
-    whole,
-    answered,
-    toolResults,
+    prefix: prefixHashes(laidOut),
+    promptTokens: estimateTokens(laidOut, items),
+    ...beginnings(laidOut, items, previousResponse),
     previousResponse,
   };
 }
 
-function prefixHashes(head: string, items: readonly ConversationItem[]): string[] {
-  let text = head;
-  for (const item of items) {
-    if (text.length >= blockCharacters * maxBlocks) break;
-    text += item.text;
+function prefixHashes(laidOut: LaidOut): string[] {
+  const blocks = Math.min(maxBlocks, Math.floor(laidOut.length / blockBytes));
+  const hashes: string[] = [];
+  for (let index = 0; index < blocks; index += 1) {
+    const start = index * blockBytes;
+    hashes.push(laidOut.part(hashes[index - 1] ?? '', start, start + blockBytes, blockHash));
   }
-  const blocks = Math.min(maxBlocks, Math.floor(text.length / blockCharacters));
-  let before = '';
-  return Array.from({ length: blocks }, (_block, index) => {
-    const block = text.slice(index * blockCharacters, (index + 1) * blockCharacters);
-    // 16 characters; a slice of the whole text would keep the whole as long as the turn is held.
-    before = hash('sha1', `${before}${block}`, 'buffer').toString('base64url', 0, 12);
-    return before;
-  });
+  return hashes;
+}
+
+/** 16 characters; a slice of a longer text would keep that as long as the turn is held. */
+function blockHash(bytes: Buffer): string {
+  return hash('sha1', bytes, 'buffer').toString('base64url', 0, 12);
+}
+
+function digest(bytes: Buffer | string): string {
+  return hash('sha256', bytes, 'base64url');
 }
 
 function beginnings(
+  laidOut: LaidOut,
   items: readonly ConversationItem[],
   previousResponse: string | null,
 ): Pick<Conversation, 'whole' | 'answered' | 'toolResults'> {
   // Each digest stands for all before it; one call a reply costs far less than a hash object that is copied.
-  let before = previousResponse === null ? '' : `${JSON.stringify(previousResponse)}\n`;
-  let since = '';
+  let before = previousResponse === null ? '' : digest(previousResponse);
+  let from = laidOut.headEnd;
   const answered: string[] = [];
   let beforeLastReply: string | null = null;
   let lastReply: number | undefined;
-  for (const [index, { text, beginsReply }] of items.entries()) {
-    if (beginsReply) {
-      before = digestOf(before, since);
-      since = '';
-      if (index > 0) answered.push(before);
-      beforeLastReply = before;
-      lastReply = index;
-    }
-    since += `${text}\n`;
+  for (let index = 0; index < items.length; index += 1) {
+    if (items[index]?.beginsReply !== true) continue;
+    const to = laidOut.startOf(index);
+    before = laidOut.part(before, from, to, digest);
+    from = to;
+    if (index > 0) answered.push(before);
+    beforeLastReply = before;
+    lastReply = index;
   }
   const results = lastReply === undefined ? [] : items.slice(lastReply + 1);
   const ids = results.flatMap((item) => item.resultIds).slice(0, maxToolIds);
   return {
-    whole: digestOf(before, since),
+    whole: laidOut.part(before, from, laidOut.length, digest),
     answered: answered.slice(-maxAnswered).toReversed(),
     toolResults: beforeLastReply === null || ids.length === 0 ? null : { before: beforeLastReply, ids },
   };
 }
 
-function digestOf(before: string, text: string): string {
-  return hash('sha256', `${before}\n${text}`, 'base64url');
-}
-
-function estimateTokens(head: string, items: readonly ConversationItem[]): number {
-  let bytes = Buffer.byteLength(head);
+function estimateTokens(laidOut: LaidOut, items: readonly ConversationItem[]): number {
+  let bytes = laidOut.length;
   let tokens = 0;
-  for (const { text, notText } of items) {
-    bytes += Buffer.byteLength(text) - notText.characters;
+  for (const { frame, notText } of items) {
+    const lineFeeds = frame === undefined ? 1 : 2;
+    bytes -= lineFeeds + notText.characters;
     tokens += notText.tokens;
   }
   return Math.ceil(Math.max(0, bytes) / bytesPerToken) + tokens;

@@ -35,6 +35,17 @@ describe('the prefix hashes of a conversation', () => {
     expect(other.filter((hash) => short.includes(hash))).toEqual([]);
   });
 
+  it('are shared by texts that begin alike, however they go on', () => {
+    const shared = 'a'.repeat(3_000);
+    const [one, other] = [
+      read([user(`${shared}${'b'.repeat(9)}`)]),
+      read([user(`${shared}${'c'.repeat(999)}`)]),
+    ];
+    expect(other.prefix.slice(0, 2)).toEqual(one.prefix.slice(0, 2));
+    expect(one.prefix).toHaveLength(2);
+    expect(other.prefix).toHaveLength(3);
+  });
+
   it('tell models and tools apart, which come first in the engine', () => {
     const messages = [user('x'.repeat(2_048))];
     const hashes = [
@@ -106,6 +117,35 @@ describe('a message sent again', () => {
     ];
     expect(new Set(others.map((message) => read([message]).whole)).size).toBe(others.length);
   });
+});
+
+describe('conversations that are not the same', () => {
+  const parts = fc.constantFrom('a', '\n', '{"role":"user","content":"1"}', '"', '\u6771', '\ud800', '');
+  const text = fc.array(parts, { maxLength: 4 }).map((some) => some.join(''));
+  const message = fc.oneof(
+    fc.record({ role: fc.constantFrom('user', 'assistant'), content: text }),
+    fc.record({ role: fc.constant('user'), content: fc.array(text, { minLength: 2, maxLength: 3 }) }),
+    text,
+    fc.constantFrom(null, 1, { role: 'user', content: 1 }),
+  );
+
+  it('have other hashes, whatever their texts look like', () => {
+    const messages = fc.array(message, { maxLength: 3 });
+    fc.assert(
+      fc.property(messages, messages, (one, other) => {
+        const same = wellFormed(one) === wellFormed(other);
+        expect(read(one).whole === read(other).whole).toBe(same);
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
+  /** A lone half of a pair of surrogates is no character: any of them is the same one. */
+  function wellFormed(messages: readonly unknown[]): string {
+    return JSON.stringify(messages, (_key, value: unknown) =>
+      typeof value === 'string' ? Buffer.from(value).toString() : value,
+    );
+  }
 });
 
 describe('tool results sent back', () => {
