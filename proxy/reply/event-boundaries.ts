@@ -20,12 +20,6 @@ export type BoundaryKind =
   /** Such an LF ends here. */
   | 'late-lf';
 
-export interface Boundary {
-  readonly kind: BoundaryKind;
-  /** Offset in the chunk, behind the byte that ends something or at the one that begins. */
-  readonly at: number;
-}
-
 export class EventBoundaries {
   /** Bytes of a mark at the beginning of the stream that have been seen; the mark is no part of a line. */
   #markBytes = 0;
@@ -34,36 +28,50 @@ export class EventBoundaries {
   #afterCr = false;
   /** The line end just seen has ended an event. */
   #endedAtCr = false;
+  #at = 0;
 
-  /** The boundaries in `chunk`, in order. */
-  scan(chunk: Uint8Array): Boundary[] {
-    const found: Boundary[] = [];
-    for (let index = this.#skipMark(chunk); index < chunk.length; index++) {
+  /** Where in the chunk the last boundary is: behind the byte that ends something, or at the one that begins. */
+  get at(): number {
+    return this.#at;
+  }
+
+  /**
+   * The first boundary at or after `from`; null: the rest of the chunk has none. Each byte is looked at once: `from`
+   * is 0 or where the last one was.
+   */
+  next(chunk: Uint8Array, from: number): BoundaryKind | null {
+    for (let index = from === 0 ? this.#skipMark(chunk) : from; index < chunk.length; index++) {
       const byte = chunk[index];
       if (byte === lf && this.#afterCr) {
-        if (this.#endedAtCr) found.push({ kind: 'late-lf', at: index + 1 });
+        const isLate = this.#endedAtCr;
         this.#afterCr = false;
         this.#endedAtCr = false;
+        if (isLate) return this.#found('late-lf', index + 1);
         continue;
+      }
+      if (this.#lineIsEmpty && !this.#inEvent && byte !== colon && byte !== lf && byte !== cr) {
+        this.#inEvent = true;
+        return this.#found('begin', index);
       }
       this.#afterCr = byte === cr;
       this.#endedAtCr = false;
-      if (byte === lf || byte === cr) {
-        if (this.#lineIsEmpty && this.#inEvent) {
-          this.#inEvent = false;
-          this.#endedAtCr = byte === cr;
-          found.push({ kind: byte === cr ? 'end-at-cr' : 'end', at: index + 1 });
-        }
-        this.#lineIsEmpty = true;
+      if (byte !== lf && byte !== cr) {
+        this.#lineIsEmpty = false;
         continue;
       }
-      if (this.#lineIsEmpty && byte !== colon && !this.#inEvent) {
-        this.#inEvent = true;
-        found.push({ kind: 'begin', at: index });
-      }
-      this.#lineIsEmpty = false;
+      const endsEvent = this.#lineIsEmpty && this.#inEvent;
+      this.#lineIsEmpty = true;
+      if (!endsEvent) continue;
+      this.#inEvent = false;
+      this.#endedAtCr = byte === cr;
+      return this.#found(byte === cr ? 'end-at-cr' : 'end', index + 1);
     }
-    return found;
+    return null;
+  }
+
+  #found(kind: BoundaryKind, at: number): BoundaryKind {
+    this.#at = at;
+    return kind;
   }
 
   /** Offset of the first byte that is none of a byte order mark. */

@@ -25,13 +25,16 @@ export interface ReplyFacts {
   readonly complete: boolean;
 }
 
+/** Most replies have none. */
+const none: ReadonlySet<string> = new Set();
+
 export const nothingRead: ReplyFacts = {
   usage: null,
   cachedTokens: null,
   finishReason: null,
   callsTools: false,
-  toolCallIds: new Set(),
-  toolNames: new Set(),
+  toolCallIds: none,
+  toolNames: none,
   responseId: null,
   outputPieces: 0,
   closed: false,
@@ -61,8 +64,8 @@ export class FactCollector {
   cachedTokens: number | null = null;
   finishReason: string | null = null;
   callsTools = false;
-  readonly toolCallIds = new Set<string>();
-  readonly toolNames = new Set<string>();
+  #toolCallIds: Set<string> | null = null;
+  #toolNames: Set<string> | null = null;
   responseId: string | null = null;
   outputPieces = 0;
   closed = false;
@@ -74,8 +77,8 @@ export class FactCollector {
 
   toolCall(id: unknown, name: unknown): void {
     this.callsTools = true;
-    const ids = this.toolCallIds;
-    const names = this.toolNames;
+    const ids = (this.#toolCallIds ??= new Set());
+    const names = (this.#toolNames ??= new Set());
     if (typeof id === 'string' && id !== '' && ids.size < FactCollector.maxToolCalls) ids.add(id);
     if (typeof name === 'string' && name !== '' && names.size < FactCollector.maxToolCalls) {
       names.add(name.slice(0, FactCollector.maxNameLength));
@@ -88,8 +91,8 @@ export class FactCollector {
       cachedTokens: this.cachedTokens,
       finishReason: this.finishReason,
       callsTools: this.callsTools,
-      toolCallIds: this.toolCallIds,
-      toolNames: this.toolNames,
+      toolCallIds: this.#toolCallIds ?? none,
+      toolNames: this.#toolNames ?? none,
       responseId: this.responseId,
       outputPieces: this.outputPieces,
       closed: this.closed,

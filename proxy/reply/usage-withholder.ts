@@ -19,8 +19,9 @@ export class UsageWithholder {
   readonly #reader: StreamReader;
   readonly #boundaries = new EventBoundaries();
   #holding = false;
-  #held: Buffer[] = [];
+  #held: Buffer[] | null = null;
   #heldBytes = 0;
+  #out: Buffer[] | null = null;
   /** The event before was kept back: an LF that still belongs to it is too. */
   #dropped = false;
 
@@ -29,33 +30,39 @@ export class UsageWithholder {
   }
 
   /** Takes the next bytes of the engine; returns those that go on to the client now, in order. */
-  push(chunk: Buffer): Buffer[] {
-    const out: Buffer[] = [];
+  push(chunk: Buffer): readonly Buffer[] {
     let start = 0;
-    for (const { kind, at } of this.#boundaries.scan(chunk)) {
-      this.#turn(kind, chunk.subarray(start, at), out);
-      start = at;
+    for (;;) {
+      const kind = this.#boundaries.next(chunk, start);
+      if (kind === null) break;
+      this.#turn(kind, chunk, start, this.#boundaries.at);
+      start = this.#boundaries.at;
     }
-    this.#take(chunk.subarray(start), out);
-    return out;
+    this.#take(chunk, start, chunk.length);
+    return this.#takeOut();
   }
 
   /** The engine has ended its reply in order: judges what is still held. */
-  end(): Buffer[] {
-    const out: Buffer[] = [];
+  end(): readonly Buffer[] {
     this.#feedHeld();
     this.#reader.end();
-    this.#judge(out);
+    this.#judge();
+    return this.#takeOut();
+  }
+
+  #takeOut(): readonly Buffer[] {
+    const out = this.#out ?? [];
+    this.#out = null;
     return out;
   }
 
-  /** @param bytes what came since the boundary before this one. */
-  #turn(kind: BoundaryKind, bytes: Buffer, out: Buffer[]): void {
+  /** @param start where the boundary before this one is, which is at `end`. */
+  #turn(kind: BoundaryKind, chunk: Buffer, start: number, end: number): void {
     if (kind === 'late-lf') {
-      if (!this.#dropped) append(out, bytes);
+      if (!this.#dropped) this.#append(chunk.subarray(start, end));
       return;
     }
-    this.#take(bytes, out);
+    this.#take(chunk, start, end);
     if (kind === 'begin') {
       this.#holding = true;
       return;
@@ -63,54 +70,55 @@ export class UsageWithholder {
     this.#feedHeld();
     // The parser waits after a lone CR for a possible LF: this is it, and a late one tells it nothing new.
     if (kind === 'end-at-cr') this.#reader.feed(lineFeed);
-    this.#judge(out);
+    this.#judge();
     this.#holding = false;
   }
 
-  #take(bytes: Buffer, out: Buffer[]): void {
-    if (bytes.length === 0) return;
+  #take(chunk: Buffer, start: number, end: number): void {
+    if (start === end) return;
+    const bytes = start === 0 && end === chunk.length ? chunk : chunk.subarray(start, end);
     if (!this.#holding) {
       this.#reader.feed(bytes);
-      append(out, bytes);
+      this.#append(bytes);
       return;
     }
-    this.#held.push(bytes);
+    if (this.#held === null) this.#held = [bytes];
+    else this.#held.push(bytes);
     this.#heldBytes += bytes.length;
     if (this.#heldBytes <= maxHeldBytes) return;
     this.#feedHeld();
-    this.#release(out);
+    this.#release();
     this.#holding = false;
   }
 
   /** What is held is a whole event, or nothing: it was too large, and its rest has passed. */
-  #judge(out: Buffer[]): void {
+  #judge(): void {
     const isUsage = this.#reader.takeLastEvent() === 'usage-only';
-    this.#dropped = isUsage && this.#held.length > 0;
+    this.#dropped = isUsage && this.#held !== null;
     if (this.#dropped) this.#clear();
-    else this.#release(out);
+    else this.#release();
   }
 
   #feedHeld(): void {
-    for (const bytes of this.#held) this.#reader.feed(bytes);
+    for (const bytes of this.#held ?? []) this.#reader.feed(bytes);
   }
 
-  #release(out: Buffer[]): void {
-    for (const bytes of this.#held) append(out, bytes);
+  #release(): void {
+    for (const bytes of this.#held ?? []) this.#append(bytes);
     this.#clear();
   }
 
   #clear(): void {
-    this.#held = [];
+    this.#held = null;
     this.#heldBytes = 0;
   }
-}
 
-/** Bytes that lie next to each other stay one write. */
-function append(out: Buffer[], bytes: Buffer): void {
-  const last = out.at(-1);
-  if (last?.buffer === bytes.buffer && last.byteOffset + last.length === bytes.byteOffset) {
-    out[out.length - 1] = Buffer.from(last.buffer, last.byteOffset, last.length + bytes.length);
-  } else {
-    out.push(bytes);
+  /** Bytes that lie next to each other stay one write. */
+  #append(bytes: Buffer): void {
+    const last = this.#out?.at(-1);
+    if (this.#out === null || last === undefined) this.#out = [bytes];
+    else if (last.buffer === bytes.buffer && last.byteOffset + last.length === bytes.byteOffset) {
+      this.#out[this.#out.length - 1] = Buffer.from(last.buffer, last.byteOffset, last.length + bytes.length);
+    } else this.#out.push(bytes);
   }
 }
