@@ -167,6 +167,7 @@ export class Relay implements Dispatcher.DispatchHandler {
     this.#pass(this.#withholder === null ? [chunk] : this.#withholder.push(chunk));
     // The copy is read after the bytes have left; both happen before anything else can.
     if (this.#withholder === null) this.#reader?.feed(chunk);
+    else this.#withholder.read();
     if (this.#reader?.finishing === true && !this.#toldFinishing) this.#tellFinishing(this.#facts());
     else if (this.#reader === null && this.#status !== null && this.#status >= 400) this.#copyError(chunk);
   }

@@ -26,18 +26,25 @@ function itemOf(message: unknown): ConversationItem {
   const { role } = message;
   const kept = lasting(message);
   const { content } = kept;
+  const beginsReply = role === 'assistant';
   const resultOf = role === 'tool' ? textOf(message['tool_call_id']) : null;
-  return {
-    ...(typeof content === 'string' ? framed(kept, content) : { text: JSON.stringify(kept) }),
-    beginsReply: role === 'assistant',
-    resultIds: resultOf === null ? [] : [resultOf],
-    notText: Array.isArray(content) ? inlinedIn(content) : onlyText,
-  };
+  const resultIds = resultOf === null ? [] : [resultOf];
+  if (typeof content === 'string') {
+    return { text: content, frame: frameOf(kept, content), beginsReply, resultIds, notText: onlyText };
+  }
+  const notText = Array.isArray(content) ? inlinedIn(content) : onlyText;
+  return { text: JSON.stringify(kept), beginsReply, resultIds, notText };
 }
 
-/** Read from the end, the frame tells where the text begins: no JSON of another message has a text as content. */
-function framed(message: Json, content: string): Pick<ConversationItem, 'text' | 'frame'> {
-  return { text: content, frame: JSON.stringify({ ...message, content: String(content.length) }) };
+/**
+ * Read from the end it tells where the text begins: no other JSON is that of a message with a text as content, and
+ * the short form of a message that has nothing else is none.
+ */
+function frameOf(message: Json, content: string): string {
+  if (typeof message['role'] === 'string' && Object.keys(message).length === 2) {
+    return `${JSON.stringify(message['role'])} ${content.length}`;
+  }
+  return JSON.stringify({ ...message, content: String(content.length) });
 }
 
 const passing = ['cache_control', 'reasoning_content', 'reasoning', 'reasoning_details'];

@@ -16,7 +16,7 @@ const margin = 64;
 const sharedBytes = 1024 * 1024;
 const shared = Buffer.allocUnsafeSlow(sharedBytes);
 const covered = Buffer.allocUnsafeSlow(margin);
-const mostBytesOfCharacter = 3;
+const bytesOfCharacter = 3;
 
 export class LaidOut {
   /** Bytes of what stands before the items. */
@@ -61,7 +61,7 @@ export class LaidOut {
 function room(head: string, items: readonly LaidOutItem[]): Buffer {
   let characters = head.length;
   for (const { text, frame = '' } of items) characters += frame.length + text.length + 2;
-  if (margin + mostBytesOfCharacter * characters <= sharedBytes) return shared;
+  if (margin + bytesOfCharacter * characters <= sharedBytes) return shared;
   let bytes = margin + Buffer.byteLength(head);
   for (const { text, frame = '' } of items) bytes += Buffer.byteLength(frame) + Buffer.byteLength(text) + 2;
   return bytes <= sharedBytes ? shared : Buffer.allocUnsafeSlow(bytes);

@@ -25,6 +25,17 @@ function readChunk(chunk: Json, type: string, field: string, collector: FactColl
   return hasUsage && choices.length === 0 && !failed ? 'usage-only' : 'other';
 }
 
+/**
+ * Whether any usage can be in the event, by its bytes: without one of the names under which it stands there is none.
+ * Quicker than to read it.
+ */
+export function mayHaveUsage(event: Buffer): boolean {
+  return event.includes(usageName) || event.includes(metaName);
+}
+
+const usageName = Buffer.from('usage');
+const metaName = Buffer.from('meta_info');
+
 /** Where usage stands: at the top, in SGLang's meta data, in Groq's extension. */
 function readAnyUsage(chunk: Json, collector: FactCollector): boolean {
   readOpenAiUsage(chunk['meta_info'], collector);

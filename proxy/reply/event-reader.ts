@@ -11,18 +11,19 @@ export const maxEventLength = 4 * 1024 * 1024;
 export class EventReader {
   readonly #decoder = new TextDecoder();
   readonly #parser: EventSourceParser;
-  #stopped = false;
+  readonly #state = { stopped: false };
 
   /** @param onEvent the name is empty when the event has none. */
   constructor(onEvent: (data: string, name: string) => void) {
+    const state = this.#state;
     this.#parser = createParser({
-      onEvent: (event) => {
+      onEvent(event) {
         // The parser's own bound is on what it buffers, which an event that comes in one piece is not.
-        this.#stopped ||= event.data.length > maxEventLength;
-        if (!this.#stopped) onEvent(event.data, event.event ?? '');
+        state.stopped ||= event.data.length > maxEventLength;
+        if (!state.stopped) onEvent(event.data, event.event ?? '');
       },
-      onError: (error) => {
-        if (error.type === 'max-buffer-size-exceeded') this.#stopped = true;
+      onError(error) {
+        if (error.type === 'max-buffer-size-exceeded') state.stopped = true;
       },
       maxBufferSize: maxEventLength,
     });
@@ -30,15 +31,15 @@ export class EventReader {
 
   /** Whether an event was too large to read, so that what is known is not all. */
   get stopped(): boolean {
-    return this.#stopped;
+    return this.#state.stopped;
   }
 
   feed(bytes: Uint8Array): void {
-    if (!this.#stopped) this.#parser.feed(this.#decoder.decode(bytes, { stream: true }));
+    if (!this.#state.stopped) this.#parser.feed(this.#decoder.decode(bytes, { stream: true }));
   }
 
   /** The stream has ended: an event without its blank line counts as whole. */
   end(): void {
-    if (!this.#stopped) this.#parser.feed(`${this.#decoder.decode()}\n\n`);
+    if (!this.#state.stopped) this.#parser.feed(`${this.#decoder.decode()}\n\n`);
   }
 }

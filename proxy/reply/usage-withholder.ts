@@ -6,8 +6,9 @@
  * has not all come yet waits for its rest and is judged with it; what came whole passes at once. Comments
  * between events pass as they come, and so does an event too large to be a usage chunk, once that is
  * plain. Chosen over judging each event by its first bytes, because that would rest on the order in which
- * an engine writes its fields.
+ * an engine writes its fields. What does not even name usage is read when it has left.
  */
+import { mayHaveUsage } from './chat-replies.ts';
 import { EventBoundaries, type BoundaryKind } from './event-boundaries.ts';
 import type { StreamReader } from './reply-reader.ts';
 
@@ -22,6 +23,8 @@ export class UsageWithholder {
   #held: Buffer[] | null = null;
   #heldBytes = 0;
   #out: Buffer[] | null = null;
+  /** On its way to the client, and not read yet. */
+  #unread: Buffer[] | null = null;
   /** The event before was kept back: an LF that still belongs to it is too. */
   #dropped = false;
 
@@ -29,7 +32,10 @@ export class UsageWithholder {
     this.#reader = reader;
   }
 
-  /** Takes the next bytes of the engine; returns those that go on to the client now, in order. */
+  /**
+   * Takes the next bytes of the engine; returns those that go on to the client now, in order. {@link read} is to be
+   * called when they have left.
+   */
   push(chunk: Buffer): readonly Buffer[] {
     let start = 0;
     for (;;) {
@@ -42,8 +48,18 @@ export class UsageWithholder {
     return this.#takeOut();
   }
 
+  /** Reads what has passed without a look at it. */
+  read(): void {
+    if (this.#unread === null) return;
+    for (const bytes of this.#unread) this.#reader.feed(bytes);
+    this.#unread = null;
+    // It is judged already.
+    this.#reader.takeLastEvent();
+  }
+
   /** The engine has ended its reply in order: judges what is still held. */
   end(): readonly Buffer[] {
+    this.read();
     this.#feedHeld();
     this.#reader.end();
     this.#judge();
@@ -67,17 +83,31 @@ export class UsageWithholder {
       this.#holding = true;
       return;
     }
+    this.#holding = false;
+    if (kind === 'end' && this.#passesUnread()) return;
+    this.read();
     this.#feedHeld();
     // The parser waits after a lone CR for a possible LF: this is it, and a late one tells it nothing new.
     if (kind === 'end-at-cr') this.#reader.feed(lineFeed);
     this.#judge();
-    this.#holding = false;
+  }
+
+  /** A whole event in one piece that names no usage goes on at once. */
+  #passesUnread(): boolean {
+    const [only] = this.#held ?? [];
+    if (only === undefined || this.#held?.length !== 1 || mayHaveUsage(only)) return false;
+    if (this.#unread === null) this.#unread = [only];
+    else this.#unread.push(only);
+    this.#dropped = false;
+    this.#release();
+    return true;
   }
 
   #take(chunk: Buffer, start: number, end: number): void {
     if (start === end) return;
     const bytes = start === 0 && end === chunk.length ? chunk : chunk.subarray(start, end);
     if (!this.#holding) {
+      this.read();
       this.#reader.feed(bytes);
       this.#append(bytes);
       return;
@@ -86,6 +116,7 @@ export class UsageWithholder {
     else this.#held.push(bytes);
     this.#heldBytes += bytes.length;
     if (this.#heldBytes <= maxHeldBytes) return;
+    this.read();
     this.#feedHeld();
     this.#release();
     this.#holding = false;

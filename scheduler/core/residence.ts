@@ -73,15 +73,18 @@ function memoryOf({ capacity }: Replica): number {
 /** At most one a replica: the largest. */
 function contextsOf(run: Run): ReadonlyMap<Replica, Context> {
   const largest = new Map<Replica, Context>();
-  const count = (replica: Replica, context: Context): void => {
-    const known = largest.get(replica);
-    if (known === undefined || context.tokens > known.tokens) largest.set(replica, context);
-  };
   for (const { replica, footprintTokens, spec } of run.inFlight) {
-    if (replica !== null) count(replica, { tokens: footprintTokens, prefix: spec.prefix });
+    if (replica !== null) keepLargest(largest, replica, { tokens: footprintTokens, prefix: spec.prefix });
   }
   const { pausingOn, pausedContext } = run;
   const paused = run.resident || run.inFlight.length > 0;
-  if (paused && pausingOn !== null && pausedContext !== null) count(pausingOn, pausedContext);
+  if (paused && pausingOn !== null && pausedContext !== null) {
+    keepLargest(largest, pausingOn, pausedContext);
+  }
   return largest;
+}
+
+function keepLargest(largest: Map<Replica, Context>, replica: Replica, context: Context): void {
+  const known = largest.get(replica);
+  if (known === undefined || context.tokens > known.tokens) largest.set(replica, context);
 }

@@ -1,6 +1,7 @@
 /** The scheduler's Prometheus metrics, in a registry of its own. Labels are bounded: no run, no turn. */
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { Recorded } from '../core/events.ts';
+import { Backlog } from './backlog.ts';
 import { refusalOfFirst } from '../core/precedence.ts';
 import type { CallerState, SchedulerState } from '../core/state.ts';
 
@@ -29,32 +30,6 @@ const alwaysActive: HostFacts = { configFaulty: () => false, active: () => true,
 export function createMetrics(state: SchedulerState, facts: HostFacts = alwaysActive): SchedulerMetrics {
   const registry = new Registry();
   const registers = [registry];
-  const decisions = new Counter({
-    name: 'fermata_scheduler_decisions_total',
-    help: 'Decisions and ends of turns by outcome.',
-    labelNames: ['outcome', 'class'] as const,
-    registers,
-  });
-  const holds = new Histogram({
-    name: 'fermata_scheduler_hold_seconds',
-    help: 'Time from arrival to admission, by class and by whether the turn resumed a run.',
-    labelNames: ['class', 'resumed'] as const,
-    buckets: holdBucketsSeconds,
-    registers,
-  });
-  const admissions = new Counter({
-    name: 'fermata_scheduler_admissions_total',
-    help: 'Admitted turns by replica.',
-    labelNames: ['replica'] as const,
-    registers,
-  });
-  const steps = new Histogram({
-    name: 'fermata_scheduler_step_seconds',
-    help: 'Time to apply one event and deliver its effects.',
-    labelNames: ['event'] as const,
-    buckets: stepBucketsSeconds,
-    registers,
-  });
   const probes = new Counter({
     name: 'fermata_scheduler_probes_total',
     help: 'Probes by replica and result.',
@@ -67,11 +42,62 @@ export function createMetrics(state: SchedulerState, facts: HostFacts = alwaysAc
     labelNames: ['replica'] as const,
     registers,
   });
-  const noteCapacity = addCapacityCounters(registers);
   addGauges(state, registers, facts);
+  // Counted once nothing else is at hand, or by the next scrape: the turn that was decided on goes first.
+  const backlog = new Backlog();
+  const { count, stepped } = addTurnCounters({ registers, collect: () => backlog.flush() });
   return {
     registry,
-    record(entry) {
+    record: (entry) => backlog.add(() => count(entry)),
+    stepped: (event, tookMs) => backlog.add(() => stepped(event, tookMs)),
+    probed(replica, healthy, tookMs) {
+      probes.inc({ replica, result: healthy ? 'healthy' : 'unhealthy' });
+      probeSeconds.set({ replica }, tookMs / 1_000);
+    },
+  };
+}
+
+/** Where a metric stands, and what brings it up to date when it is read. */
+interface Upkeep {
+  readonly registers: Registry[];
+  readonly collect: () => void;
+}
+
+interface TurnCounters {
+  readonly count: (entry: Recorded) => void;
+  readonly stepped: (event: string, tookMs: number) => void;
+}
+
+function addTurnCounters(upkeep: Upkeep): TurnCounters {
+  const decisions = new Counter({
+    name: 'fermata_scheduler_decisions_total',
+    help: 'Decisions and ends of turns by outcome.',
+    labelNames: ['outcome', 'class'] as const,
+    ...upkeep,
+  });
+  const holds = new Histogram({
+    name: 'fermata_scheduler_hold_seconds',
+    help: 'Time from arrival to admission, by class and by whether the turn resumed a run.',
+    labelNames: ['class', 'resumed'] as const,
+    buckets: holdBucketsSeconds,
+    ...upkeep,
+  });
+  const admissions = new Counter({
+    name: 'fermata_scheduler_admissions_total',
+    help: 'Admitted turns by replica.',
+    labelNames: ['replica'] as const,
+    ...upkeep,
+  });
+  const steps = new Histogram({
+    name: 'fermata_scheduler_step_seconds',
+    help: 'Time to apply one event and deliver its effects.',
+    labelNames: ['event'] as const,
+    buckets: stepBucketsSeconds,
+    ...upkeep,
+  });
+  const noteCapacity = addCapacityCounters(upkeep);
+  return {
+    count(entry) {
       if (entry.metric === 'admitted') {
         holds.observe({ class: entry.class, resumed: String(entry.resumed) }, entry.holdMs / 1_000);
         admissions.inc({ replica: entry.replica });
@@ -80,10 +106,6 @@ export function createMetrics(state: SchedulerState, facts: HostFacts = alwaysAc
       else decisions.inc(decisionLabels(entry));
     },
     stepped: (event, tookMs) => steps.observe({ event }, tookMs / 1_000),
-    probed(replica, healthy, tookMs) {
-      probes.inc({ replica, result: healthy ? 'healthy' : 'unhealthy' });
-      probeSeconds.set({ replica }, tookMs / 1_000);
-    },
   };
 }
 
@@ -91,18 +113,18 @@ type AboutCapacity = Extract<Recorded, { metric: 'resumed_context' | 'capacity_c
 type Decision = Exclude<Recorded, AboutCapacity>;
 
 /** What resumed turns found in the cache, and what changed the capacity because of it. */
-function addCapacityCounters(registers: Registry[]): (entry: AboutCapacity) => void {
+function addCapacityCounters(upkeep: Upkeep): (entry: AboutCapacity) => void {
   const resumed = new Counter({
     name: 'fermata_scheduler_resumed_contexts_total',
     help: 'Resumed turns of resident runs by whether their context was still in the cache.',
     labelNames: ['replica', 'result'] as const,
-    registers,
+    ...upkeep,
   });
   const capacityChanges = new Counter({
     name: 'fermata_scheduler_capacity_changes_total',
     help: 'Changes of the capacity of a replica by reason.',
     labelNames: ['replica', 'reason'] as const,
-    registers,
+    ...upkeep,
   });
   return (entry) => {
     const { replica } = entry;
