@@ -67,13 +67,14 @@ export function readConversation(source: ConversationSource): Conversation {
 }
 
 function prefixHashes(laidOut: LaidOut): string[] {
-  const blocks = Math.min(maxBlocks, Math.floor(laidOut.length / blockBytes));
-  const hashes: string[] = [];
-  for (let index = 0; index < blocks; index += 1) {
+  const length = Math.min(maxBlocks, Math.floor(laidOut.length / blockBytes));
+  let before = '';
+  // Of its length from the start, since it is kept as long as the turn is held.
+  return Array.from({ length }, (_block, index) => {
     const start = index * blockBytes;
-    hashes.push(laidOut.part(hashes[index - 1] ?? '', start, start + blockBytes, blockHash));
-  }
-  return hashes;
+    before = laidOut.part(before, start, start + blockBytes, blockHash);
+    return before;
+  });
 }
 
 /** 16 characters; a slice of a longer text would keep that as long as the turn is held. */
