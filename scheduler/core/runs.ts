@@ -124,7 +124,8 @@ export function runAdmitted(state: SchedulerState, run: Run, turn: Turn, replica
 /** A turn of the run that was in flight has ended; when it was the last, the run rests or waits on. */
 export function runReleased(state: SchedulerState, run: Run, turn: Turn, report: TurnReport): void {
   const { outcome } = report;
-  run.inFlight = run.inFlight.length === 1 ? none : run.inFlight.filter((other) => other !== turn);
+  const others = run.inFlight.filter((other) => other !== turn);
+  run.inFlight = others.length === 0 ? none : others;
   run.lastOutcome = outcome;
   if (run.ended) {
     settleResidences(state, run);
