@@ -21,7 +21,8 @@ const child = spawn(
     stdio: 'inherit',
   },
 );
-// A terminal sends Ctrl-C to the whole group, npm passes SIGTERM on to this process only.
+// A terminal sends Ctrl-C to the whole group. npm passes SIGTERM on to the shell that it starts, and no shell passes
+// anything on: so the script of package.json is `exec`, and this process is in the shell's place.
 process.on('SIGINT', () => {});
 process.on('SIGTERM', () => child.kill('SIGTERM'));
 process.on('SIGHUP', () => child.kill('SIGTERM'));

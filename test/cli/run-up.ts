@@ -37,6 +37,8 @@ export interface UpOptions {
   readonly temporalBinary: string | null;
   readonly args?: readonly string[];
   readonly environment?: Readonly<Record<string, string>>;
+  /** As `npm start`, which is then what gets the signals. */
+  readonly throughNpm?: boolean;
 }
 
 const root = resolve(import.meta.dirname, '..', '..');
@@ -50,9 +52,11 @@ export function runUp(options: UpOptions): UpProcess {
     ]),
   );
   const path = process.env['PATH'] ?? '';
+  const args = ['--json', ...(options.args ?? [])];
+  const direct = ['--import', 'tsx', join(root, 'cli', 'main.ts'), 'up', ...args];
   const child = spawn(
-    process.execPath,
-    ['--import', 'tsx', join(root, 'cli', 'main.ts'), 'up', '--json', ...(options.args ?? [])],
+    options.throughNpm === true ? 'npm' : process.execPath,
+    options.throughNpm === true ? ['start', '--silent', '--', ...args] : direct,
     {
       cwd: root,
       stdio: ['ignore', 'pipe', 'pipe'],

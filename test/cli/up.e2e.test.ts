@@ -28,7 +28,7 @@ describe('fermata up', () => {
     return (await fetch(new URL(path, mcpUrl))).status;
   }
 
-  it('leaves no process behind on Ctrl-C, and the next start finds the runs of the first', async () => {
+  it('leaves no process behind on Ctrl-C, and npm start finds its runs and leaves none on SIGTERM', async () => {
     const first = start();
     const ready = await first.ready;
     expect(first.stderr().split('everyone is let in')).toHaveLength(2);
@@ -41,9 +41,14 @@ describe('fermata up', () => {
     expect((await first.ended).code).toBe(0);
     expect(Object.entries(ready.pids).filter(([, pid]) => isAlive(pid))).toEqual([]);
 
-    const again = await connectModern((await start().ready).mcpUrl);
+    const second = start({ throughNpm: true });
+    const readyAgain = await second.ready;
+    const again = await connectModern(readyAgain.mcpUrl);
     expect(await again.call('await', { handles: [handle], timeoutSeconds: 60 })).toEqual(awaited);
     await again.close();
+    second.signal('SIGTERM');
+    expect((await second.ended).code).toBe(0);
+    expect(Object.entries(readyAgain.pids).filter(([, pid]) => isAlive(pid))).toEqual([]);
   });
 
   it('runs each service in a process of its own with --separate, and ends them all', async () => {
