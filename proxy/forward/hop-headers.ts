@@ -30,17 +30,18 @@ const requestOnly: ReadonlySet<string> = new Set([
 const ownResponseHeaders: ReadonlySet<string> = new Set(Object.values(responseHeaders));
 
 const connection = 'connection';
-const none: readonly string[] = [];
+const none: ReadonlySet<string> = new Set();
 
 /** Names that a `connection` header lists as belonging to its hop. */
-function namedByConnection(pairs: readonly string[]): readonly string[] {
-  let names = none;
+function namedByConnection(pairs: readonly string[]): ReadonlySet<string> {
+  let names: Set<string> | null = null;
   for (let index = 0; index + 1 < pairs.length; index += 2) {
     const name = pairs[index] ?? '';
     if (name.length !== connection.length || name.toLowerCase() !== connection) continue;
-    names = [...names, ...(pairs[index + 1] ?? '').split(',').map((one) => one.trim().toLowerCase())];
+    names ??= new Set();
+    for (const one of (pairs[index + 1] ?? '').split(',')) names.add(one.trim().toLowerCase());
   }
-  return names;
+  return names ?? none;
 }
 
 /**
@@ -56,7 +57,7 @@ export function upstreamRequestHeaders(
   const out: string[] = [];
   for (let index = 0; index + 1 < pairs.length; index += 2) {
     const name = (pairs[index] ?? '').toLowerCase();
-    if (hopByHop.has(name) || requestOnly.has(name) || named.includes(name)) continue;
+    if (hopByHop.has(name) || requestOnly.has(name) || named.has(name)) continue;
     out.push(name, pairs[index + 1] ?? '');
   }
   // A packed reply could not be read: neither its usage nor how the turn ended.
@@ -77,7 +78,7 @@ export function clientResponseHeaders(pairs: readonly string[], keepLength: bool
   const out: string[] = [];
   for (let index = 0; index + 1 < pairs.length; index += 2) {
     const name = names[index / 2] ?? '';
-    if (hopByHop.has(name) || named.includes(name) || ownResponseHeaders.has(name)) continue;
+    if (hopByHop.has(name) || named.has(name) || ownResponseHeaders.has(name)) continue;
     if (name === 'content-length' && !lengthHolds) continue;
     out.push(pairs[index] ?? '', pairs[index + 1] ?? '');
   }
