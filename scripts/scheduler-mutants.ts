@@ -44,7 +44,12 @@ export const mutants: readonly Mutant[] = [
     'return due ? firstBatchFor(replica) : undefined;',
     'return undefined;',
   ),
-  mutant('batch-share-account', 'batch-share.ts', 'else replica.batchCredit += batchShare;', ''),
+  mutant(
+    'batch-share-account',
+    'batch-share.ts',
+    'else replica.batchCredit = Math.min(1, replica.batchCredit + batchShare);',
+    '',
+  ),
   mutant('fairness-inflight', 'fairness.ts', 'caller.inFlight / caller.weight', 'caller.inFlight'),
   mutant(
     'fairness-tokens',
@@ -138,8 +143,8 @@ export const mutants: readonly Mutant[] = [
   mutant(
     'residency-at-once',
     'residency.ts',
-    'isResidentOn(run, replica) || replica.ledger',
-    'replica.ledger',
+    'isResidentOn(run, replica) || ledger.contexts === 0',
+    'ledger.contexts === 0',
   ),
   mutant('residency-one-always', 'residency.ts', ' || ledger.contexts === 0', ''),
   mutant('residency-second-gate', 'residency.ts', "if (lacksMemory(replica)) return 'engine_queue';", ''),
@@ -158,7 +163,7 @@ export const mutants: readonly Mutant[] = [
   mutant('capacity-cacheless', 'capacity.ts', ' && shrinksSinceHit < cachelessShrinks', ''),
   mutant('capacity-alone', 'capacity.ts', 'residents.contexts <= 1 || ', ''),
   mutant('capacity-least', 'capacity.ts', 'const leastShare = 0.5;', 'const leastShare = 0;'),
-  mutant('capacity-short-contexts', 'cache-verdict.ts', ' || leftTokens < leastJudgedTokens', ''),
+  mutant('capacity-short-contexts', 'cache-verdict.ts', ' || leftTokens < least', ''),
   mutant(
     'keeps-place',
     'precedence.ts',
